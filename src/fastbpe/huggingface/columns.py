@@ -36,9 +36,9 @@ class Wanted(NamedTuple):
 
 
 def truncate(rows: list[Encoded], truncation: Truncation, *, overflowing: bool) -> list[list[Encoded]] | None:
-    """Truncate each row: return the kept part and, if overflowing, the parts cut off.
+    """Truncate each row: return its kept part and, if overflowing, the parts cut off.
 
-    None: tokenizers raises an error.
+    Returns None if tokenizers would raise an error for a row.
     """
     out: list[list[Encoded]] = []
     for row in rows:
@@ -52,7 +52,7 @@ def truncate(rows: list[Encoded], truncation: Truncation, *, overflowing: bool) 
 def cuts_of(lengths: Sequence[int], truncation: Truncation) -> Sequence[tuple[Span, ...]] | None:
     """Return the parts into which truncation cuts texts: (start, end) in each, the kept part first.
 
-    None: tokenizers raises an error. lengths: number of ids of each text.
+    Returns None if tokenizers would raise an error. lengths: number of ids of each of one or two texts.
     """
     if len(lengths) == 1:
         if truncation.strategy == "only_second" and lengths[0] > truncation.limit:

@@ -206,9 +206,9 @@ class Encoding:
         pad_token: str = "[PAD]",
         **options: Any,
     ) -> None:
-        """Pad to a length, in place, the parts that truncation cut off too.
+        """Pad to a length, in place; also pad the parts that truncation cut off.
 
-        The arguments are as in `Tokenizer.enable_padding`.
+        Longer ones do not change. The other arguments are as in `Tokenizer.enable_padding`.
         """
         ignore(options)
         length, pad_id, pad_type_id = number(length), token_id(pad_id), token_id(pad_type_id)
@@ -227,7 +227,11 @@ class Encoding:
             self._ranges = {key: (start + n, end + n) for key, (start, end) in self._ranges.items()}
 
     def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
-        """Truncate to a length, in place. The arguments are as in `Tokenizer.enable_truncation`."""
+        """Truncate to a length, in place. The arguments are as in `Tokenizer.enable_truncation`.
+
+        Raises:
+            ValueError: stride is not less than max_length, or the direction is unknown.
+        """
         limit, stride, n = number(max_length), number(stride), len(self)
         direction = check_direction(direction, "Invalid truncation direction value : {:.60}")
         if limit >= n:
@@ -249,7 +253,7 @@ class Encoding:
         self._ranges = {}
 
     def set_sequence_id(self, sequence_id: int) -> None:
-        """Set the number of the text of all tokens."""
+        """Assign all tokens to the text with this number."""
         sequence_id = number(sequence_id)
         _ = self.columns
         self._ranges = {**self._ranges, sequence_id: (0, len(self))}
@@ -337,7 +341,7 @@ def of_columns(columns: dict[str, list[Any]], ranges: dict[int, tuple[int, int]]
 def of_tokens(
     ids: list[int], tokens: list[str], words: list[Any], offsets: list[Any], type_id: int, *, special: int = 0
 ) -> Encoding:
-    """Return an encoding that owns these columns, without padding. special: mask of special tokens for each id."""
+    """Return an encoding that owns these columns, without padding. special: each id's mask."""
     n = len(ids)
     return of_columns(
         {

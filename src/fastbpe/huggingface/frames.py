@@ -1,4 +1,4 @@
-"""Frame of ids that a post-processor puts around one text or two, with type ids and masks."""
+"""Frame of ids that a post-processor puts around one text or two, with their tokens and type ids."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Item(NamedTuple):
 
     sequence: 0 or 1 for the first or second text; None for ids of the frame.
     ids, tokens: ids of the frame, and their tokens.
-    type_id: type id of all of them.
+    type_id: type id of these ids, or of the ids of the text.
     """
 
     sequence: int | None
@@ -26,7 +26,7 @@ class Item(NamedTuple):
 class Frame(NamedTuple):
     """Frame around one text or two: its items, in order.
 
-    n_added: how many ids they add.
+    n_added: number of ids of the frame.
     before, behind: ids before and after the text, in a frame of one text.
     padding_sequence: number of the text that `sequence_ids` returns for padding; None: it returns None.
     """

@@ -69,13 +69,13 @@ class DecodeStream(QuickStream):
         self._slow: Any = self.slow(ids, skip_special_tokens)
         self._skips = skip_special_tokens
         self._kept: list[int] = [] if ids is None else [*ids]  # ids that `_slow` keeps
-        self._n_prefix = 0  # number of the first of these ids whose text is the prefix
+        self._n_prefix = 0  # number of ids at the start of `_kept` whose text is the prefix
         self._has_prefix = False  # the prefix is known not to be empty: then it stays until the next text
         self._tokenizer: Any = None
         self._texts: Texts | None = None
 
     def _step(self, tokenizer: Any, id: Any) -> str | None:
-        """Let the slow stream decode the id."""
+        """Let the slow stream decode an id, or a list of ids. Returns the text as `step` does."""
         if not hasattr(tokenizer, "decode"):
             raise TypeError(f"{type(tokenizer).__name__!r} object is not an instance of 'Tokenizer'")
         self._quick = None
@@ -136,7 +136,7 @@ class DecodeStream(QuickStream):
 
 
 def _ids_of(id: Any) -> list[int]:
-    """List the ids of a step. `id` is an id, a list or an array, and tokenizers has accepted it."""
+    """Return the ids of a step as a list. id: an id, a list or an array, which the slow stream has accepted."""
     try:
         return [index(id)]
     except TypeError:

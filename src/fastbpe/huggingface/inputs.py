@@ -15,7 +15,8 @@ class Inputs(NamedTuple):
 
     firsts: first text of each row, or its words.
     seconds: second text of each row, or its words; None: there are no second texts.
-    batch: the same inputs in the form that `encode_batch` of tokenizers accepts; no list of them is the caller's.
+    batch: the same inputs in the form that `encode_batch` of tokenizers accepts, in lists that the caller does not
+        have; [] in fastbpe.tokenizers, which does not call it.
     is_batched: the caller passed a batch, not a single row.
     """
 

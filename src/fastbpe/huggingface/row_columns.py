@@ -54,7 +54,7 @@ class RowColumns:
     def column(self, name: str, i: int, ids: list[int]) -> list[Any] | None:
         """Return a column of row i; None: only encoding the row by itself can compute it.
 
-        name: name of a property of `Encoding`, or "sequences" or "words".
+        name: a key of _OF_LAYOUT, "offsets", "tokens" or "words".
         ids: the ids of the row.
         """
         make = _OF_LAYOUT.get(name)

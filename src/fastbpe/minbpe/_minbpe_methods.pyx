@@ -25,8 +25,8 @@ cdef class Methods:
         """Make the parts of the tokenizer.
 
         Returns:
-            (Vocabulary, Encoder, Decoder, special tokens for "all", function that returns those found in text if a
-            set of them is allowed).
+            (Vocabulary, Encoder, Decoder, special tokens that "all" allows, function from a set of allowed special
+            tokens to the ones among them that are found in text).
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement _make()")
 

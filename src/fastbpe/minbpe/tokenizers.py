@@ -48,7 +48,8 @@ class Tokenizer(Methods):
         pattern: split pattern; "": no splitting.
         special_tokens: special token → id.
 
-    Each attribute can be set to a new value, which encoding and decoding then use.
+    Each attribute can be set to a new value. Encoding and decoding then use it, except `vocab`, which they compute
+    from merges and special_tokens; `save` writes it into the `.vocab` file.
     """
 
     merges: dict[Pair, int]
@@ -109,6 +110,7 @@ class Tokenizer(Methods):
 
         Raises:
             AssertionError: the name does not end with .model.
+            OSError: the file cannot be read.
             ValueError: the file is damaged; the message says where.
         """
         path = os.fspath(model_file)
@@ -172,7 +174,7 @@ class Tokenizer(Methods):
         return vocabulary, encoder, decoder, found, self._found_among
 
     def _found_among(self, allowed: Collection[str]) -> Collection[str]:
-        """Return the special tokens that are found if only these are allowed."""
+        """Return the special tokens that are found in text if only the ones in `allowed` are allowed."""
         return _not_hidden(name for name in self.special_tokens if name in allowed)
 
     def _tokens(self) -> list[bytes]:

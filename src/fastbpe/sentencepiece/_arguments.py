@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def whole_number(value: Any) -> int:
-    """Convert any number except a float to int, as sentencepiece's binding does.
+    """Convert any number except a Python float to int, as sentencepiece's binding does.
 
-    Raises TypeError if the value is a float or not a number.
+    Raises TypeError if the value is a Python float or not a number.
     """
     try:
         return index(value)
@@ -37,7 +37,7 @@ def int32(name: str, value: Any) -> int:
 
 
 def checked_ids(ids: Any) -> Any:
-    """Return ids in a form that decoding accepts: a list, or a buffer of integers."""
+    """Return ids in a form that decoding accepts: a list, or a buffer of integers. Raises ArgumentTypeError."""
     if isinstance(ids, list):
         return ids
     if isinstance(ids, (bytes, bytearray)):
@@ -54,7 +54,10 @@ def checked_ids(ids: Any) -> Any:
 
 
 def ids_of_pieces(ids: Any, n_pieces: int) -> tuple[bool, list[int]]:
-    """Return (whether `ids` is one id, the ids as ints). Raises an error if one is not 0 to n_pieces - 1."""
+    """Return (whether `ids` is one id, the ids as ints).
+
+    Raises the error of `id_error` if one is not an integer from 0 to n_pieces - 1.
+    """
     if isinstance(ids, bytes):
         raise not_integers()
     is_one = _is_one(ids)
@@ -69,7 +72,7 @@ def ids_of_pieces(ids: Any, n_pieces: int) -> tuple[bool, list[int]]:
 
 
 def id_error(ids: Any) -> Exception:
-    """Return the error for a list that contains an id without a piece."""
+    """Return the error for ids of which at least one is not an integer or has no piece."""
     for i in ids:
         try:
             int32("id", i)

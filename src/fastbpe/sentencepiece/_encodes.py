@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NBESTS, _SCORE = 1, 3  # fields of NBestSentencePieceText, and of SentencePieceText
-_PLAIN = ("serialized_proto", "proto", "offset_mapping")  # types that allow no <s>, </s>, reversal or <unk>
+#: Return types for which add_bos, add_eos, reverse and emit_unk_piece must be False.
+_PLAIN = ("serialized_proto", "proto", "offset_mapping")
 
 
 class Encodes(Base):
@@ -297,7 +298,7 @@ class Encodes(Base):
 
 
 class _Frame:
-    """Ids or pieces to put around those of a text, and whether the order is reversed."""
+    """Changes to the ids or pieces of a text: add_bos, add_eos, reverse and emit_unk_piece."""
 
     def __init__(
         self,
@@ -341,7 +342,7 @@ class _Frame:
         return bos, eos
 
     def around(self, ids: list[int]) -> list[int]:
-        """Return ids with the ids of the frame around them."""
+        """Return ids, reversed if `reverse` is set, with the ids of `<s>` and `</s>` around them if requested."""
         if not (self._bos or self._eos or self._reverse):
             return ids
         bos, eos = self._ends()
@@ -350,7 +351,7 @@ class _Frame:
         return bos + ids + eos
 
     def around_array(self, ids: memoryview) -> Any:
-        """Return ids with the ids of the frame around them, as a read-only numpy array."""
+        """Return the ids that `around` returns, as a read-only numpy array."""
         numpy = optional_imports.require_numpy("return_type='numpy'")
         array = numpy.frombuffer(VectorBuffer(ids), dtype=numpy.int32)
         if not (self._bos or self._eos or self._reverse):
@@ -360,7 +361,7 @@ class _Frame:
         return numpy.frombuffer(VectorBuffer(joined), dtype=numpy.int32)
 
     def around_pieces(self, pieces: list[Any], model: LoadedModel, as_bytes: bool) -> list[Any]:
-        """Return pieces with the pieces of the frame around them. emit_unk_piece replaces each unknown piece."""
+        """Change pieces as `around` changes ids; emit_unk_piece also replaces each unknown piece by `<unk>`."""
         if not (self._bos or self._eos or self._reverse or self._emit_unk):
             return pieces
         bos, eos = self._ends()
@@ -387,7 +388,7 @@ def _score_field(score: float) -> bytes:
 
 
 def _element(text: Any) -> Text:
-    """Return an element of a batch, which must be a text."""
+    """Check an element of a batch; return it as str or bytes. Raises ArgumentTypeError if it is not a text."""
     if isinstance(text, bytearray):
         return bytes(text)
     if not isinstance(text, (str, bytes)):
@@ -400,7 +401,7 @@ def _element(text: Any) -> Text:
 
 
 def _check_sampling(nbest_size: Any, alpha: Any) -> tuple[int, float]:
-    """Return the arguments as numbers. Raise TypeError if one is not a number, even if nothing is sampled."""
+    """Return the arguments as numbers. Raises ArgumentTypeError if one is not a number."""
     n = int32("nbest_size", nbest_size)
     try:
         return n, float(alpha if hasattr(alpha, "__float__") else index(alpha))

@@ -1,4 +1,4 @@
-"""Tables of a loaded sentencepiece model, for looking up ids and pieces without running other Python code."""
+"""Tables of a loaded sentencepiece model. Once a table exists, looking up ids and pieces runs no Python code."""
 
 cimport cython
 from libc.stdint cimport uint8_t
@@ -112,7 +112,7 @@ cdef class Facts:
         return (<const uint8_t*> PyBytes_AS_STRING(self._types))[i] == fact
 
     cdef list _facts(self, list ids, int fact):
-        """Return a fact about each id; None if an id is not a plain int below the number of pieces."""
+        """Return a fact about each id; None if an id is not a plain int from 0 to _n_pieces - 1."""
         ids = own(ids)
         cdef Py_ssize_t n = PyList_GET_SIZE(ids), at, i
         cdef list out = new_list(<size_t> n)
@@ -126,7 +126,7 @@ cdef class Facts:
         return show(out)
 
     def bytes_of_ids(self, list ids not None):
-        """Return the piece of each id as bytes; None if an id is not a plain int below the number of pieces."""
+        """Return the piece of each id as bytes; None if an id is not a plain int from 0 to _n_pieces - 1."""
         cdef list pieces = self.piece_bytes, out = []
         cdef Py_ssize_t i
         cdef size_t at
@@ -167,7 +167,7 @@ cdef class Facts:
     # Decoding
 
     cdef list _ids_of(self, list pieces, object kind):
-        """Return the ids of pieces; None if a piece is not of type `kind` or not in the vocabulary."""
+        """Return the ids of pieces; None if a piece is unknown or not of type `kind`, which is str or bytes."""
         cdef dict ids = self._by_name() if kind is str else self._by_piece()
         pieces = own(pieces)
         cdef Py_ssize_t n = PyList_GET_SIZE(pieces), at

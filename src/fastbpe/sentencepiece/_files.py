@@ -40,7 +40,10 @@ def of_file(error: OSError, path: str) -> ModelError | ArgumentError:
 
 
 def proto_bytes(serialized: Any) -> bytes:
-    """Return the bytes of a message, given as bytes or as an object of the protobuf package."""
+    """Return the bytes of a message, given as bytes or as an object of the protobuf package.
+
+    Raises ArgumentTypeError for any other object.
+    """
     if hasattr(serialized, "SerializeToString"):
         serialized = serialized.SerializeToString()
     if not isinstance(serialized, bytes):

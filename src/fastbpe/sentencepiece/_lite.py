@@ -1,6 +1,6 @@
 """Models of SentencePiece Lite: a FlatBuffers file with the pieces, their tries and other tables of a model.
 
-The bytes are those that sentencepiece 0.2.3 writes. A trie is a double array of bytes; see
+The bytes equal what sentencepiece 0.2.3 writes. A trie is a double array of bytes; see
 `_core.normalize.charsmap_builder`.
 """
 
@@ -33,7 +33,7 @@ _LENGTHS = (1,) * 12 + (2, 2, 3, 4)  # bytes of a character by the upper half of
 def flatbuffer(
     proto: ModelProto, skip_char_bigrams: bool, treat_null_byte_as_unused: bool, allow_unsupported_model_type: bool
 ) -> bytes:
-    """Convert a model; see `fastbpe.sentencepiece.convert_to_flatbuffer`, whose arguments these are."""
+    """Convert a model. The flags and errors are as for `fastbpe.sentencepiece.convert_to_flatbuffer`."""
     trainer: TrainerSpec = proto.trainer_spec
     has_trainer, model_type = proto.HasField("trainer_spec"), trainer.model_type
     if not 0 < len(proto.pieces) <= _MAX_PIECES:
@@ -193,7 +193,7 @@ def _normalizer(out: Builder, proto: ModelProto, trainer: TrainerSpec | None) ->
 
 
 def _trie(entries: list[tuple[bytes, int]]) -> bytes:
-    """Return a trie of pieces and their ids. Raises ArgumentError if a piece occurs twice."""
+    """Return the trie of (piece, id) as bytes; b"" without entries. Raises ArgumentError if a piece repeats."""
     if not entries:
         return b""
     entries.sort()

@@ -1,7 +1,7 @@
 """SentencePieceText: pieces with their offsets in a text, and the protobuf message that contains them.
 
 A piece is a tuple: (piece, id, surface, begin, end). Its surface is the part of the text that it stands for,
-text[begin:end] in bytes; None: the message has no surface.
+text[begin:end] in bytes; None: its message has no field `surface`.
 """
 
 cimport cython
@@ -69,7 +69,7 @@ cdef size_t _piece_bytes(tuple item) except 0:
 
 
 def serialize(bytes text not None, list pieces not None):
-    """Return the message as sentencepiece writes it.
+    """Return a SentencePieceText as the bytes that sentencepiece writes.
 
     Args:
         text: UTF-8.
@@ -184,7 +184,7 @@ def mapping(bytes text not None, list pieces not None, bint as_bytes):
     """Return the "offset_mapping" of a decoded text.
 
     Raises:
-        ValueError: rules for decoded text have made the text shorter.
+        ValueError: as_bytes is False, and rules for decoded text have made the text shorter.
     """
     cdef tuple item
     cdef list ids = [], names = [], places = [], offsets = []
@@ -215,7 +215,7 @@ cdef class Surfaces:
         ids: piece → id.
         unknown_id: id of other pieces; -1 without an unknown piece.
         unknown_surface: text of `<unk>`.
-        trims, dummy_prefix: options of the model's normalizer.
+        trims, dummy_prefix: remove_extra_whitespaces and add_dummy_prefix of the model's normalizer.
     """
 
     cdef bytes _types, _unknown_surface
@@ -233,7 +233,7 @@ cdef class Surfaces:
         self._known = {}
 
     def of(self, pieces):
-        """Return (text of all pieces, each piece with its offsets in bytes)."""
+        """Return (text of all pieces as UTF-8, tuples (piece, id, surface, begin, end) with offsets in bytes)."""
         cdef list out = [], pending = []  # pending: consecutive byte pieces
         cdef Py_ssize_t at = 0, end, token
         cdef bint at_start = True

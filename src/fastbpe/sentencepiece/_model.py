@@ -119,7 +119,10 @@ class LoadedModel(Facts):
         return self._tokens.encode(data, offsets=offsets, dropout=sampling.alpha, seed=draw_seed())
 
     def best(self, text: Text, n: int, *, offsets: bool = False) -> list[tuple[Tokens, float]]:
-        """Return the n best segmentations with their scores. RuntimeError for other models or too large an n."""
+        """Return the n best segmentations with their scores.
+
+        Raises ModelError if the model is not of type unigram, or n is above 512.
+        """
         check_nbest(n)
         if self.model.trainer["model_type"] != "unigram":
             raise ModelError("INTERNAL: NBestEncode is not available for the current model.")
@@ -163,7 +166,7 @@ class LoadedModel(Facts):
             return [self.text(ids) for ids in batch]
 
     def pieces_of(self, ids: Any) -> list[bytes]:
-        """Return the piece of each id. Raises IndexError if an id has no piece, TypeError if one is no integer."""
+        """Return the piece of each id. Raises as `id_error` says if an id is not an integer or has no piece."""
         pieces = self.bytes_of_ids(ids) if isinstance(ids, list) else None
         if pieces is None:
             every = self.model.pieces
@@ -178,7 +181,10 @@ class LoadedModel(Facts):
         return self.decoded(pieces)[0]
 
     def decoded(self, pieces: Sequence[bytes]) -> tuple[bytes, list[Any]]:
-        """Return (the text of pieces, known or unknown; the position of each piece in it)."""
+        """Return (the text of pieces as UTF-8, the tuples that `Surfaces.of` returns).
+
+        Pieces may be unknown. Their offsets are as before the model's rules for decoded text, if it has any.
+        """
         text, found = self._surfaces.of(pieces)
         denormalizer = denormalizer_of(self.tokenizer)
         return (text if denormalizer is None else denormalizer.normalize(text)), found
@@ -253,7 +259,7 @@ def is_sound(text: Text) -> bool:
 
 
 def to_bytes(text: Text) -> bytes:
-    """Return the UTF-8 of a text. Raises ModelError for surrogates."""
+    """Return the UTF-8 of a str, or bytes, even invalid ones, unchanged. Raises ModelError for surrogates."""
     if isinstance(text, str):
         is_sound(text)
         return plain(text).encode()

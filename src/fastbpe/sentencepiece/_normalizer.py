@@ -42,7 +42,7 @@ class SentencePieceNormalizer:
 
     Raises:
         RuntimeError: the rules cannot be read or compiled, or there is no rule_name of this name.
-        ValueError: no rules are given, or a rule is invalid.
+        ValueError: no rules are given, a rule is invalid, or rule_name has characters other than a to z, _ and -.
         TypeError: an argument has the wrong type.
 
     >>> SentencePieceNormalizer(rule_name="nfkc").normalize("Ａ  b")

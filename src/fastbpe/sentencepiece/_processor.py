@@ -74,7 +74,7 @@ class SentencePieceProcessor(Encodes, Decodes):
     # Normalizing
 
     def normalize(self, input: Any, with_offsets: bool | None = None) -> Any:
-        """Normalize a text, or each text of a list, as `encode` does before it merges.
+        """Normalize a text, or each text of a list, as `encode` does first.
 
         with_offsets: return (text, offsets). For each character of the result (for bytes: each byte), and for its
             end, offsets has the position in the given text from which it comes.

@@ -62,7 +62,7 @@ class Methods:
             others: as in the constructor; None: the constructor's value.
 
         Raises:
-            TypeError: the input has the wrong type.
+            TypeError: the input has the wrong type, or a text in a list contains surrogates.
             RuntimeError: the text contains surrogates, the output type cannot express the result, or no model is
                 loaded.
             ValueError: an argument contradicts another one, or is not possible with this model.
@@ -108,6 +108,7 @@ class Methods:
         Raises:
             IndexError: no piece has this id.
             TypeError: the input is neither ids nor pieces.
+            RuntimeError: no model is loaded, and the input is pieces or empty.
             ValueError: an argument contradicts another one, or there is no such type.
 
         >>> processor.decode([15043, 3186])  # doctest: +SKIP

@@ -84,7 +84,7 @@ cdef class Methods:
     cdef public object _return_type, _add_bos, _add_eos, _reverse, _emit_unk_piece
     cdef public object _enable_sampling, _nbest_size, _alpha, _num_threads
     cdef readonly Facts _model  # None until a model is loaded
-    cdef Encoder _encoder  # encoder of the model; None if there is no model, or it cannot encode
+    cdef Encoder _encoder  # encoder of the model; None without a model and for a word model
 
     def _use(self, Facts model):
         """Use a model from now on; None: no model."""
@@ -119,7 +119,7 @@ cdef class Methods:
             others: as in the constructor; None: the constructor's value.
 
         Raises:
-            TypeError: the input has the wrong type.
+            TypeError: the input has the wrong type, or a text in a list contains surrogates.
             RuntimeError: the text contains surrogates, the output type cannot express the result, or no model is
                 loaded.
             ValueError: an argument contradicts another one, or is not possible with this model.
@@ -259,6 +259,7 @@ cdef class Methods:
         Raises:
             IndexError: no piece has this id.
             TypeError: the input is neither ids nor pieces.
+            RuntimeError: no model is loaded, and the input is pieces or empty.
             ValueError: an argument contradicts another one, or there is no such type.
 
         >>> processor.decode([15043, 3186])  # doctest: +SKIP
@@ -469,7 +470,10 @@ cdef object _named(Facts model, object id, object kind):
 cdef inline list _finished(
     Facts model, list ids, object kind, bint plain, object first, object last, object reverse
 ):
-    """Return ids, or their pieces, with the items around them; None in the same cases as `_pieces_of`."""
+    """Return ids, or their pieces, reversed if requested, between `first` and `last`.
+
+    Returns None if the pieces are wanted and `_pieces_of` returns None.
+    """
     if kind is not int:
         ids = model._pieces_of(ids, kind is bytes)
         if ids is None:

@@ -15,7 +15,7 @@ def n_threads(num_threads: int) -> int | None:
 
 
 def pool_threads(thread_pool: ThreadPool) -> int:
-    """Return the number of threads of a pool."""
+    """Return the number of threads of a pool. Raises ArgumentTypeError if it is not a ThreadPool."""
     if not isinstance(thread_pool, ThreadPool):
         raise ArgumentTypeError(f"thread_pool must be a ThreadPool, not {type(thread_pool).__name__}")
     return thread_pool.num_threads()

@@ -210,7 +210,7 @@ def _spec_of(normalizer: Any) -> Spec | None:
 
 
 def _documents(paths: Iterable[str]) -> Iterator[bytes]:
-    """Yield the lines of files, many at a time."""
+    """Yield the contents of files in parts of many whole lines."""
     for path in paths:
         with _named(path), open(path, "rb") as file:
             waiting: list[bytes] = []  # parts of a line, until its end has been read
@@ -255,7 +255,7 @@ def _write(path: str, data: bytes) -> None:
 
 @contextmanager
 def _named(path: str) -> Iterator[None]:
-    """Reword errors of the operating system as sentencepiece does."""
+    """Turn an OSError into a SpecError with sentencepiece's message. path: the file that is opened or written."""
     try:
         yield
     except OSError as error:

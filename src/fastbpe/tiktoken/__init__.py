@@ -15,8 +15,8 @@ Intended differences from tiktoken:
 - Every method except `encode_single_token` reads a surrogate pair as its character and a lone surrogate as U+FFFD;
   some methods of tiktoken raise UnicodeEncodeError. Texts may also be bytes of UTF-8.
 - A pattern that can match the empty string is refused at once; tiktoken panics when this match occurs.
-- Methods call those that a subclass overrides, as in tiktoken, but only decode_bytes_batch calls a method that is
-  set in one object (`encoding.decode_bytes = …`).
+- Methods call the overrides of a subclass where tiktoken's do, but only decode_bytes_batch also calls a method
+  that is set in one object (`encoding.decode_bytes = …`).
 """
 
 from fastbpe.tiktoken.core import Encoding

@@ -31,8 +31,8 @@ _SHOWN_WORDS = {"colour": 50, "color": 50, "simple": 20}
 class SimpleBytePairEncoding:
     """Split pattern and ranks, without special tokens.
 
-    The argument visualise: "colour" prints each step with tokens on coloured backgrounds, "simple" prints lists,
-    None prints nothing.
+    The argument visualise of its methods: "colour" prints each step with tokens on coloured backgrounds, "simple"
+    prints lists, None prints nothing.
     """
 
     def __init__(self, *, pat_str: str, mergeable_ranks: dict[bytes, int]) -> None:

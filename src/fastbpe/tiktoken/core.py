@@ -32,7 +32,7 @@ _BYTE = Struct("B")
 _BLANKS = b" \n\t"
 _EVERY = "enc.special_tokens_set"  # expression for all special tokens, in errors
 _CHECKED = 1 << 16  # ids that are checked in one call of max()
-_CHECKED_LISTS = 1 << 6  # lists that are checked in one call
+_CHECKED_LISTS = 1 << 6  # lists of ids that are checked in one call of `_check`
 
 
 class Encoding(Methods):
@@ -168,6 +168,8 @@ class Encoding(Methods):
 
         Raises:
             KeyError: there is no such token.
+            TypeError: text_or_bytes is neither str nor bytes.
+            UnicodeEncodeError: a str has a surrogate.
         """
         found = None
         if type(text_or_bytes) is bytes:  # the common types first
@@ -212,7 +214,7 @@ class Encoding(Methods):
         return set(self._special_tokens)
 
     def is_special_token(self, token: int) -> bool:
-        """Tell whether an id belongs to a special token."""
+        """Tell whether an id belongs to a special token. Raises AssertionError if it is not an int."""
         if type(token) is not int and not isinstance(token, int):
             raise CheckError(f"an id is an int, not {type(token).__name__}")
         return token in self._special_token_values
@@ -233,7 +235,11 @@ class Encoding(Methods):
         return self._own.encode_ordinary(self, text)
 
     def _encode_bytes(self, text: bytes) -> list[int]:
-        """Encode bytes that need not be UTF-8. The bytes from the first invalid byte on are one piece."""
+        """Encode bytes that need not be UTF-8.
+
+        The bytes from the first invalid byte on are one piece, together with the bytes of the ids before them that
+        `_n_unstable` counts.
+        """
         if not isinstance(text, bytes):
             raise TypeError(f"expected bytes, not {type(text).__name__}")
         own, text = self._own, plain(text)

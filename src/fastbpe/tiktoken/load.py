@@ -143,7 +143,8 @@ def data_gym_to_mergeable_bpe_ranks(
             of the characters that represent them in the files.
 
     Raises:
-        ValueError: a file is damaged.
+        OSError: a file cannot be read.
+        ValueError: a file is damaged, or its SHA-256 differs.
         AssertionError: the files contradict each other.
     """
     lines = read_file_cached(vocab_bpe_file, vocab_bpe_hash).decode().split("\n")[1:-1]

@@ -79,7 +79,7 @@ __all__ = [
 if not TYPE_CHECKING:  # type checkers then know the names above, and no others
 
     def __getattr__(name):
-        """Import the module of a name at its first use."""
+        """Return a public name, and import its module at first use. Raises AttributeError for other names."""
         from importlib import import_module
 
         if name not in __all__:

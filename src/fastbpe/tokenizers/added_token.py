@@ -17,7 +17,7 @@ class AddedToken:
     r"""Token that is searched for in texts before they are split.
 
     Args:
-        content: the text.
+        content: text of the token; None: "".
         single_word: match only if no letter, mark, decimal digit, `_` or joiner (Rust's `\w`) is next to it.
         lstrip: also match the white space on its left.
         rstrip: also match the white space on its right.
@@ -92,7 +92,10 @@ class AddedToken:
         return {"content": self._content} | {flag: getattr(self, flag) for flag in FLAGS}
 
     def copied(self) -> AddedToken:
-        """Return a copy, whose `normalized` stays if `special` changes later, as in a pickle of tokenizers."""
+        """Return a copy with a fixed `normalized`: setting `special` later does not change it.
+
+        A token of tokenizers behaves in this way after unpickling.
+        """
         return AddedToken(**self.state())
 
     def __getstate__(self) -> dict[str, Any]:
@@ -122,11 +125,11 @@ class AddedToken:
 
 
 def checked(tokens: Any, *, special: bool) -> list[AddedToken]:
-    """Return the tokens of a call as copies; each str becomes an AddedToken.
+    """Return copies of the tokens that a caller gave; each str becomes an AddedToken.
 
-    special: make all of them special; this also changes the caller's objects.
+    special: make all of them special; this also changes the caller's AddedToken objects.
 
-    Raises TypeError if tokens is not a list, or an item is another object, or a str with a lone surrogate.
+    Raises TypeError if tokens is not a list, or an item is not an AddedToken or a str without lone surrogates.
     """
     made = []
     for token in of_type(tokens, list):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class AddedTokens:
     """Added tokens by id.
 
-    A token of the vocabulary keeps its id. Each call of `add` gives its other new tokens ids from the
-    model's size on, or from one past the greatest added id if that is higher.
+    A token of the model's vocabulary keeps its id. Each call of `add` numbers its other new tokens from the
+    model's size on, or from one past the greatest id in `ids` if that is higher.
 
     tokens: id → token.
     ids: content → id.
@@ -26,14 +26,15 @@ class AddedTokens:
     def __init__(self) -> None:
         self.tokens: dict[int, AddedToken] = {}
         self.ids: dict[str, int] = {}
-        #: Contents of tokens that were ever special: they are found and skipped as special ones.
+        #: Contents of all tokens that were special at any time: encoding and decoding treat them as special.
         self.special: set[str] = set()
-        #: Normalized form of each token that was added again without `normalized`: tokenizers still decodes to it.
+        #: Id → normalized content of a token that was added again without `normalized`: its id still decodes to
+        #: this text, as in tokenizers.
         self.old_forms: dict[int, str] = {}
         self._greatest = -1
 
     def add(self, tokens: list[AddedToken], model: Model, normalizer: Any = None) -> int:
-        """Add tokens, and return how many of them are new or changed. Tokens of the model keep their ids."""
+        """Add tokens, and return how many are new or changed. Ignores empty tokens."""
         n_ignored, n = 0, model.size()
         following = self._greatest + 1 if self._greatest >= n or (not n and self._greatest >= 0) else n
         self.special |= {token.content for token in tokens if token.special and token.content}
@@ -70,7 +71,7 @@ class AddedTokens:
         return [{"id": i, **token.state()} for i, token in sorted(self.tokens.items())]
 
     def found(self) -> list[dict[str, Any]]:
-        """Return the JSON of all tokens, in the form for searching texts."""
+        """Return the JSON of all tokens; each that was special at any time is marked special."""
         listed = self.listed()
         for one in listed:
             if one["content"] in self.special:

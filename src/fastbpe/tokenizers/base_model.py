@@ -1,4 +1,4 @@
-"""Model: the base of all models."""
+"""Model: the base class of all models."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Model(Component):
     names: dict[int, str]
     merges: Any = ()
     entries: Entries | None = None
-    #: JSON of the model, and the tokenizer that `tokenize` made from it.
+    #: For `tokenize`: the `_state` for which it made a tokenizer, and that tokenizer; None: not yet.
     _runner: tuple[dict[str, Any], Native] | None = None
 
     def options(self) -> dict[str, Any]:
@@ -51,11 +51,11 @@ class Model(Component):
         self.entries = entries
 
     def outline(self) -> dict[str, Any]:
-        """Return the JSON of the model, without copies, and without the merges that `entries` has."""
+        """Return the JSON of the model, which may share its objects, without the merges that `entries` has."""
         return self.state() if self.entries is None else {**self._state, "vocab": self.vocab}
 
     def sampling(self) -> str:
-        """Name an option for random segmentation that is set and that fastbpe cannot run; "": none."""
+        """Return the name of an option for random segmentation that is set, and that fastbpe lacks; "": none."""
         return ""
 
     def no_unknown_token(self) -> str:
@@ -108,7 +108,7 @@ class Model(Component):
 
     def _make_runner(self) -> Native:
         """Return a tokenizer with only this model: no normalizer, pre-tokenizer or decoder."""
-        from fastbpe.tokenizers.document import native_of  # here: few programs cut pieces
+        from fastbpe.tokenizers.document import native_of  # here: few programs call `tokenize`
 
         self.check_ids()
         made = native_of({"version": "1.0", "added_tokens": [], "model": self._run_state()}, self.kind)
@@ -146,7 +146,10 @@ def option(name: str, check: Callable[[Any], Any]) -> Any:
 
 
 def taken(vocab: Any) -> dict[str, int]:
-    """Check a vocabulary, and return it in the order of ids. TypeError if it does not map str to 32-bit ids."""
+    """Check a vocabulary, and return it in the order of ids.
+
+    Raises TypeError if it is not a dict from str without lone surrogates to ids from 0 to 2**32 - 1.
+    """
     if {*map(type, of_type(vocab, dict))} - {str} or {*map(type, vocab.values())} - {int}:
         vocab = {of_type(token, str): index(its_id) for token, its_id in vocab.items()}
     if not is_text("".join(vocab)):
@@ -158,7 +161,7 @@ def taken(vocab: Any) -> dict[str, int]:
 
 
 def read_vocab(path: Any) -> dict[str, int]:
-    """Read a vocab.json. Entries without a number are left out. Raises as `WordLevel.read_file` does."""
+    """Read a vocab.json. Ignores tokens whose value is not a number. Raises as `WordLevel.read_file` does."""
     from fastbpe.formats.huggingface.read import read_json  # here: few programs need it
 
     with open(of_type(path, str), "rb") as file:
@@ -172,7 +175,7 @@ def read_vocab(path: Any) -> dict[str, int]:
 
 
 def lines_of(path: Any) -> list[str]:
-    """Return the lines of a file. Raises FormatError if they are not UTF-8."""
+    """Return the lines of a file, with their line endings. Raises FormatError if they are not UTF-8."""
     with open(of_type(path, str), encoding="utf-8", newline="\n") as file:
         try:
             return file.readlines()
@@ -186,9 +189,9 @@ def changed() -> None:
 
 
 def write_files(folder: str, prefix: str | None, name: str | None, files: Mapping[str, bytes]) -> list[str]:
-    """Write the files of a model, each atomically, and return their paths. The first arguments: as in `BPE.save`.
+    """Write the files of a model, each atomically, and return their paths.
 
-    files: name without the prefix → bytes.
+    folder, prefix, name: as in `BPE.save`. files: name of a file without the prefix → bytes.
     """
     from fastbpe.formats import atomic_files  # here: many programs save no files
 

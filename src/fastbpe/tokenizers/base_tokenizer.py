@@ -106,7 +106,7 @@ class BaseTokenizer:
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
     ) -> Encoding:
-        """Truncate encodings of texts, apply the template, and pad them."""
+        """Truncate an encoding, or a pair of them, apply the post-processor, and pad the result."""
         return self._tokenizer.post_process(encoding, pair, add_special_tokens)
 
     # Vocabulary
@@ -205,7 +205,7 @@ class TrainedTokenizer(BaseTokenizer):
     """Base of the classes whose training takes the options of a trainer."""
 
     _trainer: ClassVar[type[Trainer]] = BpeTrainer
-    _options: ClassVar[tuple[str, ...]] = ()  # names of the values that follow in the methods below
+    _options: ClassVar[tuple[str, ...]] = ()  # options of the trainer, in the order of `values` below
 
     def _train(self, files: str | Sequence[str], *values: Any) -> None:
         paths = [files] if isinstance(files, str) else files

@@ -72,7 +72,7 @@ class BpeTrainer(Trainer):
         self._options: dict[str, Any] = {}
         #: Words of the last training, with the count of each.
         self.words: Mapping[str, int] = {}
-        self.min_frequency = min_frequency  # first, as in tokenizers' states
+        self.min_frequency = min_frequency  # set first: its key comes first in tokenizers' states
         self.vocab_size = vocab_size
         self.show_progress = show_progress
         self.progress_format = progress_format
@@ -100,7 +100,7 @@ class BpeTrainer(Trainer):
         return None if self.show_progress and self.progress_format == "indicatif" else False
 
     def options(self) -> dict[str, Any]:
-        """Return the JSON of the options, in tokenizers' order, and of the words of the last training."""
+        """Return the JSON of the options, in the order of tokenizers, and of the words of the last training."""
         return {**super().options(), "progress_format": _FORMATS[self.progress_format]}
 
     @classmethod

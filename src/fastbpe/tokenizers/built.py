@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-#: Decoder with which fastbpe's reader reads a vocabulary of code points; it does not change ids.
+#: Decoder with which fastbpe's reader of tokenizer.json may choose code-point mode, which is faster than
+#: character mode. A decoder does not change the ids of a text.
 _LLAMA_DECODER = {
     "type": "Sequence",
     "decoders": [
@@ -29,12 +30,12 @@ _LLAMA_DECODER = {
 
 
 class Built(NamedTuple):
-    """fastbpe's tokenizer.
+    """Tokenizer that was built from a definition.
 
-    state: the components and settings that it was built from.
-    native: the tokenizer; with components written in Python, or with dropout: the engine that runs them.
-    decodes: it can decode by the rules of the decoder.
-    names: token of each id.
+    state: model, components and added tokens from which it was built.
+    native: fastbpe's tokenizer; a WrittenEngine if a component is written in Python or the model has dropout.
+    decodes: True if `native` decodes as the decoder of the definition does.
+    names: id → token.
     """
 
     state: tuple[Any, ...]
@@ -44,9 +45,12 @@ class Built(NamedTuple):
 
 
 def build(described: Mapping[str, Any], model: Model, names: dict[int, str], state: tuple[Any, ...]) -> Built:
-    """Build fastbpe's tokenizer. described: JSON with the model's outline, without settings and post-processor.
+    """Build fastbpe's tokenizer.
 
-    Raises ImportError if fastbpe cannot run it, FormatError if two tokens of the model have the same id.
+    described: JSON with the model's outline, without truncation, padding and post-processor.
+    names, state: for `Built`.
+
+    Raises ImportError if fastbpe cannot run the tokenizer, FormatError if two tokens of the model share an id.
     """
     model.check_ids()
     try:
@@ -79,7 +83,7 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
 
 
 def _load(described: Mapping[str, Any], model: Model) -> Native:
-    """Load a tokenizer.json with the outline of a model. Raises FormatError if fastbpe cannot run it."""
+    """Load a tokenizer from JSON; vocabulary and merges come from `model`. Raises FormatError if that fails."""
     from fastbpe.tokenizer.loading import load, load_rest  # here: they import the readers of all formats
 
     if model.entries is not None:
@@ -91,7 +95,7 @@ def _load(described: Mapping[str, Any], model: Model) -> Native:
 
 
 def _has_ids_of_a_file(described: Mapping[str, Any]) -> bool:
-    """Tell whether the added tokens would get these ids when loaded from a file."""
+    """Tell whether the added tokens have the ids that they would get when a file with them is loaded."""
     vocab = described["model"]["vocab"]
     following = len(vocab)
     if isinstance(vocab, (list, tuple)):
@@ -115,7 +119,10 @@ def with_added(described: Mapping[str, Any]) -> Native:
 
 
 def _tries(described: Mapping[str, Any]) -> list[tuple[Any, bool]]:
-    """Return decoders with which the file may run faster, each with whether it decodes like the file's own."""
+    """Return decoders to try in order, each with True if it decodes like the decoder in `described`.
+
+    With another decoder, fastbpe's reader of tokenizer.json may choose a faster mode than character mode.
+    """
     own_decoder, pre_tokenizer, model = described["decoder"], described["pre_tokenizer"], described["model"]
     if model["type"] != "BPE" or model["end_of_word_suffix"] or model["continuing_subword_prefix"]:
         return [(own_decoder, True)]

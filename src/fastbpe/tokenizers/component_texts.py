@@ -76,7 +76,7 @@ class Limits(NamedTuple):
     """Limits of the repr or str of a component.
 
     n_items: length at which a list or dict is shortened: one item fewer is shown, then three dots.
-    n_bytes: maximum number of bytes of a string.
+    n_bytes: maximum number of UTF-8 bytes of a string; of a longer one, these are shown, then three dots.
     """
 
     n_items: int
@@ -94,7 +94,7 @@ def show_component(described: Mapping[str, Any], limits: Limits) -> str:
 
 
 def show(value: Any, limits: Limits, key: str = "") -> str:
-    """Return a value within a component as `repr` or `str` shows it. key: name of its field."""
+    """Return a value within a component as `repr` or `str` shows it. key: its field, or its kind from `_ITEMS`."""
     if isinstance(value, str):
         return value if key in _NAMES else _quoted(value, limits)
     if isinstance(value, list):
@@ -123,7 +123,7 @@ def show(value: Any, limits: Limits, key: str = "") -> str:
     return f"{{{_listed(shown, limits)}}}"
 
 
-#: Kind of the items of each field.
+#: Field with several items → kind of each item, which `show` gets as its key.
 _ITEMS = {"single": "piece", "pair": "piece", "special_tokens": "token", "merges": "merge"}
 
 

@@ -1,8 +1,8 @@
 """Components of a tokenizer: plain objects around the JSON that a tokenizer.json has for each.
 
-A component contains only data, unless it is written in Python. The tokenizer passes the JSON of all its components
-to fastbpe's reader, which implements the steps. `n_changes` counts the changes to all components and tokenizers:
-if it has changed, a tokenizer must compare its components with those that it was built from.
+A component contains only data, unless it is written in Python. The tokenizer passes the JSON of its components to
+fastbpe's reader of tokenizer.json, which builds the steps. `n_changes` counts the changes to all components and
+tokenizers: if it has grown, a tokenizer must compare its components with the ones from which it was built.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Component:
     fields: ClassVar[Mapping[str, type]] = {}
     defaults: ClassVar[Mapping[str, Any]] = {}
     checked: ClassVar[Mapping[str, str]] = {}
-    #: Object written in Python that does the work; None: the component is one of the subclasses.
+    #: Object written in Python that does the work; None: the component is built in.
     written: Any = None
     written_name: ClassVar[str] = ""  # name of this class in tokenizers' error
 
@@ -88,7 +88,7 @@ class Component:
         return self._state
 
     def described(self) -> dict[str, Any]:
-        """Return the JSON of the component; parts written in Python are included as objects."""
+        """Return the JSON of the component, or, if it is written in Python, a dict with the object."""
         return self.state() if self.written is None else {"type": WRITTEN, "written": self.written}
 
     @classmethod
@@ -172,14 +172,14 @@ class Steps:
     key: ClassVar[str] = ""
     base: ClassVar[type[Component]] = Component
     find: ClassVar[Callable[[Mapping[str, Any]], Any]]
-    _depth: int  # number of nested sequences, with this one
+    _depth: int  # levels of nested sequences, including this one
 
     def _take(self, steps: Any) -> None:
         self._steps = [of_type(step, self.base) for step in of_type(steps, list)]
         self._depth = 1 + max((step._depth for step in self._steps if isinstance(step, Steps)), default=0)
 
     def _flatten(self) -> None:
-        """Put the steps of the sequences within this one in their places."""
+        """Replace each sequence among the steps by its own steps."""
         self._take([one for step in self._steps for one in (step._steps if isinstance(step, Steps) else [step])])
 
     def state(self) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class Steps:
 
 
 class Indexed(Steps):
-    """Sequence whose components can be read and replaced by index. Nested sequences are flattened."""
+    """Sequence whose components can be read and replaced by index. The constructor flattens nested sequences."""
 
     def __init__(self, steps: list[Any]) -> None:
         self._take(steps)
@@ -256,7 +256,7 @@ def found_at(place: str, find: Callable[[Any], Any], described: Any) -> Any:
         text = f"sequences are nested more than {MAX_DEPTH} levels deep"
     except FormatError as error:
         text = str(error)
-    import re  # here, as below: it is slow to import
+    import re  # here: it is slow to import
 
     if "[" not in place and text.startswith((f"{place}:", f"{place}.")):
         raise FormatError(text)
@@ -271,8 +271,8 @@ def needs_tokenizers(what: str) -> NoReturn:
     raise ImportError(f"fastbpe lacks {what}; for this, use the original library, tokenizers 0.23")
 
 
-_NESTED = r"[a-z]+\[[0-9]+\]"  # begins the place of a step in a list
-#: Type of a step that is an object written in Python, in the place of its JSON.
+_NESTED = r"[a-z]+\[[0-9]+\]"  # matches the start of an error text that begins with the place of a step in a list
+#: "type" in the description of a component that is an object written in Python.
 WRITTEN = "Written"
 
 

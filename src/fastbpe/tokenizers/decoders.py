@@ -1,7 +1,7 @@
 """Decoders, as plain objects, and DecodeStream.
 
-A decoder joins tokens, spelled as in the vocabulary. A tokenizer calls its decoder only if fastbpe's decoding
-cannot be used; the results are the same.
+A decoder joins tokens, spelled as in the vocabulary. A tokenizer calls its decoder only if fastbpe's own
+decoding cannot be used; the results are the same.
 """
 
 from __future__ import annotations
@@ -46,10 +46,11 @@ class Decoder(Component):
         """Join tokens to a text.
 
         Args:
-            tokens: list of str, spelled as in the vocabulary.
+            tokens: list or other sequence of str, spelled as in the vocabulary.
 
         Raises:
-            TypeError: it is not a list of str.
+            TypeError: it is not a sequence of str.
+            UnicodeEncodeError: a token has a lone surrogate.
 
         >>> from fastbpe.tokenizers import decoders
         >>> decoders.ByteLevel().decode(["a", "Ġb"])
@@ -152,11 +153,11 @@ class Replace(Decoder):
 
 
 class Metaspace(Decoder):
-    """Turns U+2581 into spaces.
+    """Turns a character, by default U+2581, into spaces.
 
     Args:
         replacement: the character that represents a space.
-        prepend_scheme: unless it is "never", the replacement is removed from the first token.
+        prepend_scheme: unless it is "never", the first token loses its replacement characters.
         split: has no effect here.
     """
 
@@ -194,6 +195,10 @@ class Sequence(Steps, Decoder):
 
     Args:
         decoders_py: list of decoders.
+
+    Raises:
+        TypeError: it is not a list of decoders.
+        ValueError: a decoder is written in Python.
     """
 
     key = "decoders"
@@ -201,7 +206,7 @@ class Sequence(Steps, Decoder):
 
     def __init__(self, decoders_py: list[Any]) -> None:
         self._take(decoders_py)
-        if self._depth > MAX_DEPTH:  # a file cannot express it
+        if self._depth > MAX_DEPTH:  # a tokenizer.json may not nest so many
             self._flatten()
         if any(step.written is not None for step in self._steps):
             raise ValueError("a decoder written in Python cannot be a step of a Sequence")
@@ -250,7 +255,7 @@ _CLASSES = by_kind(ByteLevel, ByteFallback, Fuse, Strip, Replace, Metaspace, BPE
 
 
 def find(described: Any) -> Any:
-    """Create the component that a tokenizer.json describes. Raises FormatError if it is invalid."""
+    """Create the decoder that a tokenizer.json describes. Raises FormatError if it is invalid."""
     state = canonical(described)
     return _CLASSES[state["type"]].from_state(state)
 
@@ -259,7 +264,7 @@ Sequence.find = staticmethod(find)
 
 
 class _PlainStream:
-    """Stream that keeps the latest ids, and decodes all of these at each step.
+    """Stream that keeps the latest ids, and decodes all of them at each step.
 
     ids: ids that come before the first step.
     skip_special_tokens: leave special tokens out.
@@ -279,7 +284,7 @@ class _PlainStream:
 
         Raises:
             TypeError: id is neither an id nor a list of ids.
-            Exception: the text no longer begins with the text so far.
+            Exception: the text of the ids does not begin with the text that they had before this step.
         """
         new = _ids_of(id)
         if not self._prefix and self._ids:
@@ -333,7 +338,7 @@ class DecodeStream(id_stream.DecodeStream):
 
 
 def _ids_of(id: Any) -> list[int]:
-    """List the ids of a step. `id` is an id or a sequence of ids."""
+    """Return the ids of a step as a list. id: an id or a sequence of ids. Raises TypeError for others."""
     try:
         return [token_id(id)]
     except (OverflowError, TypeError):

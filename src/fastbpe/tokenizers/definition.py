@@ -38,11 +38,11 @@ _KINDS: dict[str, tuple[Any, type]] = {
 
 
 class Definition:
-    """Parts of a tokenizer, which may be changed at any time by `set` and `set_component`.
+    """Parts of a tokenizer, which `set`, `set_component` and `add` may change at any time.
 
     components: name → component, or None.
-    truncation, padding: values of the tokenizer's properties; None: off.
-    splits_special: special tokens in texts are encoded like any other text.
+    truncation, padding: values of the properties `truncation` and `padding` of `Tokenizer`; None: off.
+    splits_special: True: special tokens in texts are encoded like any other text.
 
     Raises TypeError if the argument is not a model.
     """
@@ -54,7 +54,7 @@ class Definition:
         self.truncation: dict[str, Any] | None = None
         self.padding: dict[str, Any] | None = None
         self.splits_special = False
-        #: Settings, and the number of changes of all tokenizers and components when they were made.
+        #: Result of `ready`, and the number of changes (`n_changes`) for which it is valid.
         self._setup: tuple[encoded_rows.Setup | None, int] = None, -1
         self._built: Built | None = None
         self._lock = ForkSafeLock()
@@ -63,7 +63,7 @@ class Definition:
     def read(cls, data: bytes) -> Definition:
         """Read a tokenizer.json.
 
-        Raises FormatError if the bytes are not a tokenizer.json, or a component is invalid or unknown.
+        Raises FormatError if the bytes are not a tokenizer.json, or a part of it is invalid or unknown.
         """
         read, entries = document.read(data)
         made = cls(models.find(read["model"]))
@@ -101,9 +101,9 @@ class Definition:
         components.n_changes[0] += 1
 
     def set_component(self, name: str, value: Any) -> None:
-        """Set a component to an object of this package or of tokenizers, which is copied, or to None.
+        """Set a component to an object of this package, to a copy of an object of tokenizers, or to None.
 
-        Raises TypeError if it is another object.
+        Raises TypeError for any other object, and FormatError if fastbpe lacks the component of tokenizers.
         """
         find, kind = _KINDS[name]
         if components.is_theirs(value):
@@ -141,7 +141,7 @@ class Definition:
         return self.added.old_forms.get(token_id, added.content)
 
     def decode_slowly(self, ids: list[int], *, skips: bool) -> str:
-        """Decode ids token by token. skips: leave out special tokens."""
+        """Decode ids with the decoder, or, without one, join tokens with spaces. skips: omit special tokens."""
         special = self.added.special if skips else ()
         tokens = [token for token in map(self.token, ids) if token is not None and token not in special]
         decoder: decoders.Decoder | None = self.components["decoder"]
@@ -150,14 +150,14 @@ class Definition:
     # The JSON
 
     def described(self) -> dict[str, Any]:
-        """Return the tokenizer.json."""
+        """Return the JSON of the tokenizer, as in a tokenizer.json."""
         return self._described(
             {name: None if one is None else one.state() for name, one in self.components.items()},
             self.model.state(),
         )
 
     def _described(self, parts: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
-        """Return the tokenizer.json with these components and this model."""
+        """Return the JSON of the tokenizer with the JSON of the components and of the model."""
         return {
             "version": "1.0",
             "truncation": document.dump_truncation(self.truncation),
@@ -170,7 +170,7 @@ class Definition:
     # fastbpe's tokenizer
 
     def ready(self) -> encoded_rows.Setup:
-        """Return the present settings. Raises ImportError and FormatError as `build` does."""
+        """Return the present settings; build them again if anything changed. Raises as `build` does."""
         (setup, seen), n_changes = self._setup, components.n_changes[0]
         if setup is not None and seen == n_changes:
             return setup
@@ -185,7 +185,7 @@ class Definition:
         return setup
 
     def decoding(self) -> Native | None:
-        """Return fastbpe's tokenizer if it can decode by the rules of the decoder, else None."""
+        """Return fastbpe's tokenizer if it decodes as `decode_slowly` does, else None."""
         if self._is_decoder_written() or self.added.old_forms:
             return None
         try:
@@ -200,7 +200,10 @@ class Definition:
         return decoder is not None and decoder.written is not None
 
     def _build(self) -> Built:
-        """Build fastbpe's tokenizer, without the post-processor."""
+        """Return fastbpe's tokenizer, without the post-processor and without a decoder written in Python.
+
+        Returns the last one if nothing changed that it depends on.
+        """
         model, added = self.model, self.added
         left_out = {"post_processor"} | ({"decoder"} if self._is_decoder_written() else set())
         parts = {

@@ -1,4 +1,4 @@
-"""A tokenizer.json as the original writes it: settings, added tokens, components, model."""
+"""A tokenizer.json as tokenizers writes it: settings, added tokens, components, model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _DIRECTION_NAMES = {value: key for key, value in _DIRECTIONS.items()}
 def read(data: bytes) -> tuple[dict[str, Any], Entries | None]:
     """Parse a tokenizer.json, with the scores of a Unigram as tokenizers has them. Raises FormatError.
 
-    Returns the document, and vocabulary and merges, which are empty in it; or the whole document, and None.
+    Returns the document with empty vocabulary and merges, and the `Entries` that has them; or the whole document,
+    and None.
     """
     from fastbpe.formats.huggingface._vocab_json import Entries
     from fastbpe.formats.huggingface.read import checked_top, read_json
@@ -66,7 +67,7 @@ def _is_plain(model: Any) -> bool:
 
 
 def dump(document: Mapping[str, Any], *, pretty: bool) -> str:
-    """Return the text of a tokenizer.json. pretty: with line breaks. Surrogates raise FormatError."""
+    """Return the text of a tokenizer.json. pretty: with line breaks. A lone surrogate raises FormatError."""
     text = component_texts.json_text(document, pretty=pretty)
     try:
         text.encode()
@@ -79,14 +80,14 @@ def dump(document: Mapping[str, Any], *, pretty: bool) -> str:
 
 
 def native_of(described: Mapping[str, Any], name: str) -> Native:
-    """Create fastbpe's tokenizer for a whole tokenizer.json that works on characters. name: its name in errors."""
+    """Create fastbpe's tokenizer, in character mode, from the JSON of a whole tokenizer. name: used in errors."""
     from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 
     return Native(model_of(described, name))
 
 
 def model_of(described: Mapping[str, Any], name: str) -> NativeModel:
-    """Create fastbpe's model for a whole tokenizer.json that works on characters. name: its name in errors.
+    """Create fastbpe's model, for character mode, from the JSON of a whole tokenizer. name: used in errors.
 
     A Unigram model gets its scores directly: as JSON they could lose a bit, or be infinite.
     """
@@ -105,13 +106,13 @@ def model_of(described: Mapping[str, Any], name: str) -> NativeModel:
 
 
 def to_bytes(document: Mapping[str, Any]) -> bytes:
-    """Return a tokenizer.json as bytes. Uses orjson if it is installed. Surrogates raise FormatError."""
+    """Return a tokenizer.json as bytes. Uses orjson if it is installed. A lone surrogate raises FormatError."""
     orjson = find_orjson()
     try:
         if orjson is not None:
             return bytes(orjson.dumps(document))
     except TypeError:
-        orjson = None  # `dump` raises the error that says why
+        orjson = None  # `dump` accepts the value, or raises an error that says why not
     return dump(document, pretty=False).encode()
 
 
@@ -190,7 +191,10 @@ def dump_padding(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
 def checked_truncation(
     max_length: Any, stride: Any, strategy: Any, direction: Any, n_added: int
 ) -> dict[str, Any]:
-    """Return the value of the property `truncation`. n_added: number of ids that the template adds to a text."""
+    """Check arguments of `enable_truncation`, and return the value of the property `truncation`.
+
+    n_added: number of ids that the post-processor adds to a text.
+    """
     max_length, stride = arguments.number(max_length), arguments.number(stride)
     strategy = arguments.of_type(strategy, str)
     if strategy not in _STRATEGIES:
@@ -206,7 +210,7 @@ def checked_truncation(
 
 
 def length_of_padding(length: Any, options: dict[str, Any]) -> Any:
-    """Return the length given to `enable_padding`. Removes its deprecated name from the other options."""
+    """Return the length given to `enable_padding`. Removes `max_length`, its deprecated name, from the options."""
     if "max_length" not in options:
         return length
     import warnings
@@ -220,7 +224,7 @@ def length_of_padding(length: Any, options: dict[str, Any]) -> Any:
 def checked_padding(
     direction: Any, pad_id: Any, pad_type_id: Any, pad_token: Any, length: Any, pad_to_multiple_of: Any
 ) -> dict[str, Any]:
-    """Return the value of the property `padding`. Accepts the arguments of `enable_padding`."""
+    """Check arguments of `enable_padding`, and return the value of the property `padding`."""
     return {
         "length": arguments.number_or_none(length),
         "pad_to_multiple_of": arguments.number_or_none(pad_to_multiple_of),

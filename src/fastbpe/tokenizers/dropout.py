@@ -1,4 +1,4 @@
-"""Merging with dropout as tokenizers does it: a skipped merge gets another chance after the next merge."""
+"""Merging with dropout as tokenizers does it: skipped merges are queued again once a later one is not skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a call (texts, word lists, or pairs), each encoded by itself: all columns, truncation, template."""
+"""Encoding of rows (texts, word lists, or pairs) one by one, and plans for encoding them as a batch."""
 
 from __future__ import annotations
 
@@ -37,14 +37,16 @@ class Row(NamedTuple):
 class Setup(NamedTuple):
     """Settings of a tokenizer; immutable except for the caches.
 
-    native: fastbpe's tokenizer without the post-processor; for dropout and written components, the engine.
-    names: token of each id.
+    native: fastbpe's tokenizer without the post-processor; a WrittenEngine if the model has dropout or a component
+        is written in Python.
+    names: id → token.
     added: ids of added tokens.
-    truncation, padding: values of the tokenizer's properties; None: off.
-    splits_special: special tokens in texts are treated as ordinary text.
+    post: the post-processor, or None.
+    truncation, padding: values of the properties `truncation` and `padding` of `Tokenizer`; None: off.
+    splits_special: True: special tokens in texts are treated as ordinary text.
     plans: cache of `plan_of`.
-    texts: tables of texts for streams: one that keeps special tokens, one that skips them.
-    trimmers: cache of `offsets_of`: whether a space was put before the text, for each step that trims → trimmer.
+    texts: for decoding streams, id → text: a table with special tokens, and one that skips them.
+    trimmers: cache of `offsets_of`: for each step that trims, whether a space was put before the text → trimmer.
     """
 
     native: Tokenizer | WrittenEngine
@@ -64,7 +66,7 @@ class Setup(NamedTuple):
         return frozenset() if self.splits_special else "all"
 
     def n_added(self, pair: bool, adds_special: bool) -> int:
-        """Return the number of ids that the template adds to a text, or to two."""
+        """Return the number of ids that the post-processor adds to a text, or to two; 0 without adds_special."""
         return self.post.n_added(pair) if self.post is not None and adds_special else 0
 
 
@@ -92,7 +94,7 @@ def words_row(value: Any) -> Row:
 
 
 def text(value: Any) -> str:
-    """Return the value if it is a text without lone surrogates; else raise TypeError."""
+    """Return a text as a plain str. Raises TypeError for another value or a lone surrogate."""
     if type(value) is str and value.isascii():
         return value
     if not isinstance(value, str):
@@ -113,7 +115,7 @@ def words(value: Any) -> list[str]:
 
 
 def without_arrays(value: Any) -> Any:
-    """Return a numpy array as lists, and anything else unchanged. This does not import numpy."""
+    """Return a numpy array of one or more dimensions as a list, anything else unchanged. Never imports numpy."""
     numpy = sys.modules.get("numpy")
     if numpy is None or not isinstance(value, numpy.ndarray) or not value.ndim:
         return value
@@ -126,7 +128,10 @@ def _are_words(value: Any) -> bool:
 
 
 def plan_of(setup: Setup, pair: bool, adds_special: bool, fast: bool) -> Plan | None:
-    """Return the settings that decide the ids of a batch; None: encode each row by itself."""
+    """Return the plan for encoding rows as a batch; None: encode each row by itself.
+
+    pair: rows are pairs. adds_special, fast: as for `whole`.
+    """
     key = pair, adds_special, fast
     if key not in setup.plans:
         setup.plans[key] = _make_plan(setup, *key)
@@ -175,7 +180,7 @@ def offsets_of(setup: Setup, plan: Plan) -> Offsets:
 
 
 def _found(setup: Setup, text: str, ids: list[int]) -> list[tuple[int, str]]:
-    """Find the ids whose token is exactly their part of the text; return (index, that part) of each."""
+    """Return (index, text) of each id of a special or added token, or of Unigram's unknown token."""
     assert isinstance(setup.native, Tokenizer)
     unknown = id_without_name(setup.native)
     if not any(i in setup.added or i == unknown for i in ids):
@@ -184,7 +189,7 @@ def _found(setup: Setup, text: str, ids: list[int]) -> list[tuple[int, str]]:
 
 
 def words_of(setup: Setup, text: str, ids: list[int]) -> Words:
-    """Return the words of a text. Raises ImportError if fastbpe cannot find them."""
+    """Return the word number of each id of a text. Raises ImportError if fastbpe cannot find the words."""
     assert isinstance(setup.native, Tokenizer)
     found = find_words(setup.native, text, ids, setup.names, setup.allowed)
     if found is None:
@@ -207,7 +212,7 @@ def pad_to(encoding: Encoding, length: int, padding: Mapping[str, Any]) -> None:
 def whole(setup: Setup, row: Row, *, words: bool, adds_special: bool, fast: bool) -> Encoding:
     """Encode a row, without padding. Raises ValueError if the row cannot be truncated with these settings.
 
-    words: the texts are lists of words. adds_special: add the ids of the template.
+    words: the texts are lists of words. adds_special: add the ids of the post-processor.
     fast: omit tokens, words and offsets, as `encode_batch_fast` does.
     """
     texts = [one for one in row if one is not None]
@@ -223,7 +228,7 @@ def whole(setup: Setup, row: Row, *, words: bool, adds_special: bool, fast: bool
 
 
 def post_process(setup: Setup, encodings: list[Encoding], adds_special: bool) -> Encoding:
-    """Truncate the encodings of a text, or of two, in place, and put them into the template."""
+    """Truncate the encodings of a text, or of two, in place, and return them joined by the post-processor."""
     if setup.truncation is not None:
         n_added = setup.n_added(len(encodings) == 2, adds_special)
         _truncate(encodings, setup.truncation, setup.truncation["max_length"] - n_added)
@@ -231,7 +236,7 @@ def post_process(setup: Setup, encodings: list[Encoding], adds_special: bool) ->
 
 
 def _text(setup: Setup, one: str, word: int | None, type_id: int, fast: bool) -> Encoding:
-    """Encode a text. word: its number, if it is a word."""
+    """Encode a text, without truncation. word: its word number, if it is one word of a list; else None."""
     if isinstance(setup.native, WrittenEngine):
         made = setup.native.encode(one, setup.allowed)
         if fast:
@@ -253,7 +258,10 @@ def _ids_alone(ids: list[int], type_id: int) -> Encoding:
 
 
 def _truncate(encodings: list[Encoding], settings: Mapping[str, Any], limit: int) -> None:
-    """Truncate encodings. limit: maximum number of ids without the template; a negative one is no limit."""
+    """Truncate encodings in place. limit: maximum number of their ids together; a negative one is no limit.
+
+    Raises ValueError if the strategy cannot reach the limit.
+    """
     stride, side = settings["stride"], settings["direction"]
     lengths = [*map(len, encodings)]
     if limit < 0 or (limit and sum(lengths) <= limit):

@@ -32,7 +32,7 @@ _NONE: list[Any] = []
 
 
 def _normalizer(names: Sequence[Any]) -> Any:
-    """Return a normalizer that applies several; None for an empty list."""
+    """Return one normalizer for a list of them; None for an empty list."""
     return None if not names else names[0] if len(names) == 1 else normalizers.Sequence([*names])
 
 
@@ -139,7 +139,10 @@ class _OfCharacters(TrainedTokenizer):
 
     @staticmethod
     def _make(vocab: _Vocab, merges: _Merges, unk_token: Any, options: Mapping[str, Any]) -> Tokenizer:
-        """Create the tokenizer. The unknown token becomes a special token if the vocabulary contains it."""
+        """Create the tokenizer, empty unless both vocabulary and merges are given.
+
+        The unknown token becomes a special token if the vocabulary contains it.
+        """
         if vocab is None or merges is None:
             vocab = merges = None
         tokenizer = Tokenizer(BPE(vocab, merges, unk_token=str(unk_token), **options))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def encode(setup: Setup, rows: list[Row], *, words: bool, adds_special: bool, fast: bool) -> list[Encoding]:
-    """Encode rows. The other arguments and the errors are those of `encoded_rows.whole`."""
+    """Encode rows as a batch if possible, and pad them. The flags and errors are as for `encoded_rows.whole`."""
     n_pairs = sum(row.second is not None for row in rows)
     plan = None
     if rows and n_pairs in (0, len(rows)):
@@ -49,7 +49,7 @@ def encode_text(setup: Setup, text: str, *, adds_special: bool) -> Encoding:
 
 
 class Batch:
-    """Rows of a call, as a source of their encodings. The flags are as for `encoded_rows.whole`."""
+    """Rows of a call, from which their encodings get columns. The flags are as for `encoded_rows.whole`."""
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ def learn_words(words: Mapping[str, int], trainer: BpeTrainer) -> tuple[dict[str
 
 
 def _counted(words: Mapping[str, int], vocab: dict[str, int], trainer: Affixing) -> Counter[tuple[int, ...]]:
-    """Return the symbols of words, and add new ones to the vocabulary."""
+    """Return symbols of a word → count, and add new symbols to the vocabulary."""
     counts: Counter[tuple[int, ...]] = Counter()
     for word, n in words.items():
         counts[tuple(_symbols(word, vocab, trainer))] += n
@@ -60,7 +60,7 @@ def _counted(words: Mapping[str, int], vocab: dict[str, int], trainer: Affixing)
 
 
 def _first_tokens(words: Mapping[str, int], trainer: Affixing) -> list[str]:
-    """Return the special tokens, and the characters of the alphabet."""
+    """Return the special tokens, then the characters of the alphabet, sorted."""
     special = [token.content for token in trainer.special_tokens]
     n_occurrences: Counter[str] = Counter()
     for word, count in words.items():
@@ -73,7 +73,7 @@ def _first_tokens(words: Mapping[str, int], trainer: Affixing) -> list[str]:
 
 
 def _symbols(word: str, vocab: dict[str, int], trainer: Affixing) -> list[int]:
-    """Return the symbols of a word, and add new ones to the vocabulary. Characters outside it are left out."""
+    """Return the ids of a word's symbols, and add new symbols. Skips characters that are not in the vocabulary."""
     symbols = []
     for character, spelled in zip(word, _spelled_characters(word, trainer), strict=True):
         if character in vocab:

@@ -57,11 +57,12 @@ class BPE(CachingModel):
         ValueError: only one of vocab and merges is given, or only one is a path; the vocabulary lacks a token of a
             merge, or the merged token; dropout is not from 0 to 1.
         TypeError: an argument has the wrong type.
+        OverflowError: cache_capacity is negative.
         OSError, FormatError: as for `read_file`, if vocab and merges are paths.
     """
 
     kind = "BPE"
-    #: Merges, and rank and result of each.
+    #: For `_ranked`: merges, and pair of ids → (rank, id of the merged token).
     _ranks: tuple[Any, dict[tuple[int, int], tuple[int, int]]] | None = None
     #: The merges; None: they are still in `entries`, because no caller has needed them.
     _merges: list[list[str]] | None
@@ -234,7 +235,7 @@ class BPE(CachingModel):
         return self._ranks[1]
 
     def _run_state(self) -> dict[str, Any]:
-        """Return the JSON of the model; without its merges if dropout is set."""
+        """Return the JSON for `Model.tokenize`: without dropout, and, if dropout was set, without merges."""
         described = {**self.state(), "dropout": None}
         return described | {"merges": [], "ignore_merges": False} if self._state["dropout"] else described
 
@@ -270,7 +271,7 @@ class BPE(CachingModel):
 
     @classmethod
     def from_file(cls, vocab: str, merges: str, **options: Any) -> BPE:
-        """Create a model from the two files of GPT-2. Accepts the arguments of `read_file` and of the class."""
+        """Create a model from the two files of GPT-2. Accepts the arguments of `read_file` and `BPE`."""
         return cls(*cls.read_file(vocab, merges), **options)
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:
@@ -347,7 +348,7 @@ _find = finder("model", BPE, Unigram, WordPiece, WordLevel)
 
 
 def find(described: Any) -> Any:
-    """Create the model that a tokenizer.json describes. Old files have no "type": the first that fits counts."""
+    """Create the model that a tokenizer.json describes. Old files lack "type": the first type that fits counts."""
     if not isinstance(described, Mapping) or "type" in described:
         return _find(described)
     from fastbpe.formats.huggingface.read_segmented import type_of  # here: few files leave it out

@@ -47,7 +47,7 @@ class NormalizedString:
         self._span: Span = (0, len(self._whole))
 
     def part(self, piece: Piece, span: Span | None = None) -> NormalizedString:
-        """Return a part. span: its span in the original text; None: from its first to its last character."""
+        """Return a part. span: its span in the whole original text; None: from its first to its last character."""
         made = NormalizedString.__new__(NormalizedString)
         start = self._span[0]
         found = (piece.spans[0][0], piece.spans[-1][1]) if piece.spans else (start, start)
@@ -249,8 +249,8 @@ class NormalizedString:
 
         Args:
             range: the index of a character, a tuple of start and end, or a slice. As in tokenizers, a negative
-                index or bound of a slice counts back from the length in UTF-8 bytes, an end before the start means
-                the end of the text, and the step of a slice is ignored.
+                index or bound of a slice counts back from the length in UTF-8 bytes, an end before the start
+                or beyond the end of the text means the end of the text, and the step of a slice is ignored.
 
         Raises:
             TypeError: it has another type, an index is too large, or a number of a tuple is negative.

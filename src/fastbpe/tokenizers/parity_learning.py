@@ -76,7 +76,7 @@ def learn_languages(
     """Learn a vocabulary and its merges.
 
     languages: for each language, word → count. Characters with a prefix or suffix get ids in the order of words.
-    dev: the same for the dev texts; empty: no dev texts. ratio: a number for each language, or None.
+    dev: the same for the dev texts; empty: no dev texts. ratio: as in `ParityBpeTrainer.train_from_iterator`.
 
     >>> learn_languages([{"aab": 2}, {"cc": 1}], [{"a": 1}, {"ccc": 1}], ParityBpeTrainer(num_merges=1))
     ({'a': 0, 'b': 1, 'c': 2, 'cc': 3}, [['c', 'c']])
@@ -230,7 +230,10 @@ class _Language:
 
 
 class _Learner:
-    """Learner that reuses an existing token if a merge makes it. Its arguments are those of `_core_merges`."""
+    """Learner that reuses an existing token if a merge makes it, and adds new ones to `vocab`.
+
+    The other arguments are as for `_core_merges`.
+    """
 
     def __init__(
         self,

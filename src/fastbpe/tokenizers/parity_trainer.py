@@ -127,7 +127,7 @@ class ParityBpeTrainer:
         return str(self._options["variant"])
 
     def progress(self) -> Progress:
-        """Return the value of `progress` for `fastbpe.train`."""
+        """Return the argument of `Reporter`: None: bars on a terminal; False: nothing."""
         return None if self.show_progress else False
 
     def train_from_iterator(
@@ -143,7 +143,7 @@ class ParityBpeTrainer:
             tokenizer: a `Tokenizer`; its normalizer and pre-tokenizer cut the texts into words.
             train_iterators: for each language an iterable of str, or of lists of str.
             dev_iterators: the same for dev texts, ideally translations of one text: the language whose dev text
-                has the most tokens gets the next merge. The texts' characters are tokens, too.
+                has the most tokens gets the next merge. The characters of dev texts become tokens, too.
             ratio: a number above 0 for each language: the language whose training text has shrunk least, relative
                 to its number, gets the next merge; None: the trainer's ratio. Has no effect with dev_iterators.
 

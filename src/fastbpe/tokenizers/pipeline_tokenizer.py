@@ -111,13 +111,23 @@ class Tokenizer:
         return Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
 
     def save(self, path: str, pretty: bool = True) -> None:
-        """Write a tokenizer.json atomically. pretty: with line breaks. Raises OSError if it cannot be written."""
+        """Write a tokenizer.json atomically. pretty: with line breaks.
+
+        Raises:
+            OSError: it cannot be written.
+            TypeError, FormatError: as for `to_str`.
+        """
         from fastbpe.formats import atomic_files  # here: many programs save no files
 
         atomic_files.write(of_type(path, str), self.to_str(pretty).encode())
 
     def to_str(self, pretty: bool = False) -> str:
-        """Return the text of a tokenizer.json. pretty: with line breaks."""
+        """Return the text of a tokenizer.json. pretty: with line breaks.
+
+        Raises:
+            TypeError: a component is written in Python.
+            FormatError: a string has a lone surrogate.
+        """
         return document.dump(self._definition.described(), pretty=of_type(pretty, bool))
 
     # Encoding
@@ -137,7 +147,8 @@ class Tokenizer:
             TypeError: an argument has the wrong type, or a str has a lone surrogate.
             ImportError: only the original library can run this tokenizer.
             FormatError: two tokens of the model have the same id. (It is a ValueError.)
-            ValueError: the texts cannot be truncated with these settings.
+            ValueError: the texts cannot be truncated with these settings, or need an unknown token that the
+                vocabulary lacks.
         """
         if pair is None and is_pretokenized is False:
             adds_special = of_type(add_special_tokens, bool)
@@ -157,7 +168,7 @@ class Tokenizer:
         """Encode texts, or pairs of texts, on all usable cores.
 
         Args:
-            input: list of texts; of pairs (text, text); or of words and pairs of words, if is_pretokenized.
+            input: list of texts and pairs (text, text); if is_pretokenized, of word lists and pairs of word lists.
             is_pretokenized, add_special_tokens: as in `encode`.
 
         Raises:
@@ -188,7 +199,7 @@ class Tokenizer:
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
     ) -> Encoding:
-        """Truncate encodings of texts, apply the template, and pad them.
+        """Truncate an encoding, or a pair of them, apply the post-processor, and pad the result.
 
         Args:
             encoding, pair: the encodings of a text, and of the second text.
@@ -232,10 +243,10 @@ class Tokenizer:
         return [self.decode([*map(token_id, sequence(ids))], skips) for ids in sequence(sequences)]
 
     def _stream_texts(self, skips: bool) -> tuple[Native, dict[int, str | None]] | None:
-        """Return fastbpe's tokenizer, and the table of texts that single ids add to a `DecodeStream`.
+        """Return fastbpe's tokenizer, and a table for a `DecodeStream`: id → text that it adds.
 
-        None: the stream must decode all ids. Each change of the tokenizer starts a new table.
-        skips: special tokens are left out.
+        Returns None if the stream must decode all its latest ids at each step. Each change of the tokenizer
+        starts a new table. skips: special tokens are left out.
         """
         native = self._definition.decoding()
         return None if native is None else (native, self._definition.ready().texts[skips])
@@ -406,9 +417,10 @@ class Tokenizer:
 
         Raises:
             OSError: a file cannot be read.
-            UnicodeDecodeError: a file is not UTF-8.
+            FormatError: a file is not UTF-8.
             TypeError, TrainingError: trainer is not a trainer, or is for another type of model.
-            ImportError: only the original library can train with these options.
+            TrainingError: the vocab_size of a `UnigramTrainer` is smaller than the number of characters.
+            ImportError: fastbpe cannot run the normalizer or pre-tokenizer.
         """
         from fastbpe.tokenizers import training  # here: few programs train
 
@@ -426,8 +438,7 @@ class Tokenizer:
         Raises:
             TypeError: an item is neither a str nor a list of str, or the length is not an int.
             OverflowError: the length does not fit in 64 bits without a sign.
-            TrainingError: trainer is for another type of model.
-            ImportError: only the original library can train with these options.
+            TypeError, TrainingError, ImportError: as for `train`.
         """
         from fastbpe.tokenizers import training  # here: few programs train
 
@@ -435,7 +446,7 @@ class Tokenizer:
         training.train(self._definition, training.texts_of(iterator), trainer)
 
     def _train_languages(self, trainer: trainers.ParityBpeTrainer, *texts: Any) -> None:
-        """Learn a BPE from texts of several languages. Accepts the arguments of `parity_learning.learn`."""
+        """Learn a BPE model from several languages. trainer, texts: arguments of `parity_learning.learn`."""
         from fastbpe.tokenizers import parity_learning  # here: few programs train
 
         model = models.BPE()

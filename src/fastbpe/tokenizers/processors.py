@@ -182,7 +182,10 @@ class _Pair(PostProcessor):
 
     @staticmethod
     def _as_text(encoding: Encoding, i: int) -> None:
-        """Assign all tokens to the first text (i = 0) or to the second, and drop cut parts, as tokenizers does."""
+        """Assign all tokens to the first text (i = 0) or to the second, as tokenizers does.
+
+        Drops the parts that truncation has cut off, and marks no token as special or as padding.
+        """
         encoding.ranges.clear()
         encoding.parts.clear()
         encoding.set_sequence_id(min(i, 1))
@@ -265,12 +268,14 @@ class TemplateProcessing(PostProcessor):
     """Template for the tokens around a text, or around two.
 
     Args:
-        single: template for one text: "$A" is the text, "$A:1" the text with type id 1, and any other item a
-            token. A list of items, or a str of items separated by spaces; None: the text alone.
+        single: template for one text: a list of items, or a str of items separated by spaces; None: the text
+            alone. "$A" is the text, "$A:1" or "$1" the text with type id 1, and an item without "$" a token, which
+            may also have a type id, as in "[SEP]:1".
         pair: template for two texts, with "$B" for the second; None: the texts alone, with type ids 0 and 1.
         special_tokens: list of (token, id), of (id, token) or of dicts with "id", "ids" and "tokens".
 
     Raises:
+        TypeError: an argument has the wrong type.
         ValueError: a template cannot be parsed, pair lacks a text, or special_tokens lacks a token of a template.
     """
 
@@ -417,7 +422,7 @@ _CLASSES = by_kind(ByteLevel, BertProcessing, RobertaProcessing, TemplateProcess
 
 
 def find(described: Any) -> Any:
-    """Create the component that a tokenizer.json describes. Raises FormatError if it is invalid."""
+    """Create the post-processor that a tokenizer.json describes. Raises FormatError if it is invalid."""
     return _CLASSES[canonical(described)["type"]].from_state(described)
 
 

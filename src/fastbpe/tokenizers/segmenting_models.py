@@ -68,7 +68,7 @@ class Unigram(CachingModel):
             needs the original library.
 
     Raises:
-        ValueError: unk_id is given without vocab, or is not an id of vocab; or an item of vocab is no pair.
+        ValueError: unk_id is given without vocab, or is not an id of vocab; or a tuple in vocab is not a pair.
         TypeError, OverflowError: an argument has the wrong type, or an integer is negative or too large.
     """
 

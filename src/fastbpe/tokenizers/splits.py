@@ -38,7 +38,7 @@ def _made(described: bytes) -> tuple[Splitter, Stage | None]:
 
 
 def spans_with_empty(text: str, step: Mapping[str, Any]) -> list[Span] | None:
-    """Return the spans of a text's parts after a Split, with empty ones; None: no match is ever empty."""
+    """Return the spans of a text's parts after a Split, also empty ones; None: its pattern has no empty match."""
     split = step_of(step)
     assert isinstance(split, Split)
     if split.literal:

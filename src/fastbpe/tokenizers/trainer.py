@@ -1,4 +1,4 @@
-"""Trainer: the base of all trainers."""
+"""Trainer: the base class of all trainers except ParityBpeTrainer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_TOKENS: list[str | AddedToken] = []
 
 
 class Trainer(Component):
-    """Base of all trainers.
+    """Base of all trainers except `ParityBpeTrainer`.
 
     Attributes:
         trains: type of the models that it trains: "BPE", for example.
@@ -35,7 +35,7 @@ class Trainer(Component):
     _options: dict[str, Any]
 
     def progress(self) -> Progress:
-        """Return the value of `progress` for `fastbpe.train`."""
+        """Return the argument of `Reporter`: None: bars on a terminal; False: nothing; or a function."""
         return None if self.show_progress else False
 
     def get_word_count(self) -> int:
@@ -58,7 +58,10 @@ class Trainer(Component):
 
     @classmethod
     def of_options(cls: type[_Made], options: Mapping[str, Any]) -> _Made:
-        """Create a trainer from its options, without words. Invalid options raise Python's own errors."""
+        """Create a trainer from the dict that `options` returns, without the words.
+
+        Raises KeyError, TypeError, ValueError or OverflowError if it is invalid.
+        """
         return cls(**{name: value for name, value in options.items() if name != "words"})
 
     def state(self) -> dict[str, Any]:

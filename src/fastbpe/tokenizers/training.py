@@ -1,4 +1,5 @@
-"""Training by fastbpe. For BPE, WordPiece and WordLevel, the vocabulary is the one that tokenizers learns.
+"""Training by fastbpe. For BPE, WordPiece and WordLevel, the vocabulary is the one that tokenizers learns;
+for Unigram, see `UnigramTrainer`.
 
 The words of the texts are counted first: by the core with all threads if it can run the normalizer and the
 pre-tokenizer, and there are no added tokens and no Metaspace; else texts are split one by one for a Counter.
@@ -107,7 +108,7 @@ def words_of(
 
 
 def _frequent(words: Mapping[str, int], trainer: WordLevelTrainer) -> dict[str, int]:
-    """Return the special tokens and the most frequent words; equally frequent words are in Unicode order."""
+    """Return token → id: special tokens, then the most frequent words, equally frequent ones in Unicode order."""
     order = sorted(words, key=lambda word: (-words[word], word))
     kept = [word for word in order if words[word] >= trainer.min_frequency]
     tokens = [token.content for token in trainer.special_tokens] + kept

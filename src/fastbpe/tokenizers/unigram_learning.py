@@ -24,7 +24,7 @@ from fastbpe.errors import TrainingError
 from fastbpe.tokenizers.segmenting_trainers import UnigramTrainer
 
 _N_CODE_POINTS = 0x110000
-_WORD_END = b"\xfe"  # NO_SENTENCE of the core
+_WORD_END = b"\xfe"  # byte after each word in the core's SeedFinder, where it is named NO_SENTENCE
 _UNKNOWN = "<UNK>"  # tokenizers' name of unknown characters while it learns; never in the result
 _DELTA = 0.0001  # difference between the scores of successive characters that pruning has dropped
 _N_SLOTS = 16  # parts of the words that are summed separately
@@ -105,7 +105,11 @@ def _learned(words: Mapping[str, int], trainer: UnigramTrainer, run: _Map) -> Do
 def _seeds(
     words: Mapping[str, int], store: SentenceStore, max_length: int, n_seeds: int, run: _Map
 ) -> list[tuple[str, int]]:
-    """Return the tokens to begin with and their weights: all characters, then strings of distinct words."""
+    """Return the tokens to begin with and their weights.
+
+    First come all characters, by number of occurrences; then strings that repeat in the distinct words, by count
+    times length.
+    """
     found = sorted(((n, chr(c)) for c, n in store.characters().items()), reverse=True)
     finder = SeedFinder(
         bytes(_N_CODE_POINTS),  # any characters may be adjacent

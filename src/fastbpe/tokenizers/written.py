@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fastbpe._utils.choices import Special
     from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 
-_CHARACTERS = sorted(BYTE_OF_CHARACTER)  # token of each id, below those of added tokens
+_CHARACTERS = sorted(BYTE_OF_CHARACTER)  # tokens of an auxiliary tokenizer, by id; the ids of added tokens follow
 _STEP = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
 
 
@@ -53,7 +53,7 @@ class _Section(NamedTuple):
     """Added token in a text, or the text between two added tokens.
 
     start, end: its position, in characters.
-    token: its id and its text; None: this is text between tokens.
+    token: id and text of the added token; None: this is text between tokens.
     """
 
     start: int
@@ -72,7 +72,7 @@ def is_written(described: Mapping[str, Any]) -> bool:
 
 
 class WrittenEngine:
-    """Encoder of single texts. described: JSON of the whole tokenizer, without settings and post-processor."""
+    """Encoder of single texts. described: JSON of normalizer, pre-tokenizer and added tokens."""
 
     def __init__(self, described: Mapping[str, Any], model: Model) -> None:
         self._changes, self._steps = (_steps_of(described, name) for name in ("normalizer", "pre_tokenizer"))

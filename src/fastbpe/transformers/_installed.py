@@ -1,4 +1,4 @@
-"""Check for transformers and tokenizers without importing them, and replace functions if one is missing."""
+"""Check for transformers and tokenizers without importing them; functions that raise if one is missing."""
 
 from __future__ import annotations
 

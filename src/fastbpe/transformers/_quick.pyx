@@ -134,7 +134,7 @@ cdef known_for(dict kept, dict options):
 
 
 cdef bint is_set_up(original, repeat) except -1:
-    """Tell whether the original has the settings that a call with these options gives it."""
+    """Tell whether the original has the settings that it had in the call that found `repeat`."""
     plan = repeat.plan
     return (
         original.truncation == plan.settings
@@ -200,7 +200,7 @@ cdef repeated(hf, engine, repeat, str text):
 
 
 cdef list padded(list column, pad, Py_ssize_t n_pads, is_left):
-    """Return a column with padding at one end."""
+    """Return a column with n_pads times `pad` at its start (is_left) or end."""
     if not n_pads:
         return column
     return [pad] * n_pads + column if is_left else column + [pad] * n_pads
@@ -218,7 +218,7 @@ cdef ready_engine(hf, cls):
 
 
 cdef list ids_of(hf, tuple found, str text):
-    """Encode a text, without truncation and padding. Returns None if it has a lone surrogate."""
+    """Return the ids of a text in its frame, without truncation and padding; None if it has a lone surrogate."""
     cdef list ids
     if not (text.isascii() or are_texts((text,))):
         return None
@@ -265,7 +265,8 @@ cdef list in_frame(frame, Py_ssize_t n):
 cdef tuple ready(hf, engine, adds_special):
     """Return the tokenizer, the frame for one text, the tokens of ids, the plan of a call, and EPOCH[0] before.
 
-    Returns None if fastbpe does not support the original, or the original has settings of the last call.
+    Returns None if fastbpe does not support the original or finds no frame, if the original has settings of the
+    last call, or if special tokens are to be split.
     """
     original = engine.original
     if (

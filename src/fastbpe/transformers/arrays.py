@@ -95,7 +95,11 @@ def _encode(tokenizer: Tokenizer, plan: Plan, texts: Sequence[str], *, offsets: 
 
 
 def _put(out: Any, frame: Frame, values: Sequence[Sequence[int]], firsts: Any, counts: Any) -> None:
-    """Write a value at each id of the frame into each row. values: of the ids of each item."""
+    """Write the frame's values into each row of `out`.
+
+    values: one value per id of each item of the frame. firsts: column of the first id of each row.
+    counts: number of ids of each row's text.
+    """
     rows, at = np.arange(len(out)), firsts
     for item, its in zip(frame.items, values, strict=True):
         for value in its:
@@ -106,7 +110,10 @@ def _put(out: Any, frame: Frame, values: Sequence[Sequence[int]], firsts: Any, c
 
 
 def _spread(frame: Frame, values: list[int], firsts: Any, counts: Any, inside: Any, pad: int) -> Any:
-    """Return an array with an item's value at each of its ids, and pad elsewhere."""
+    """Return an array with the value of an item of the frame at each of its ids, and pad elsewhere.
+
+    values: one per item. inside: 1 for each id that is not padding. firsts, counts: as for `_put`.
+    """
     text = next(value for item, value in zip(frame.items, values, strict=True) if item.sequence is not None)
     out = np.where(inside, np.int64(text), np.int64(pad))
     of_ids = [[value] * len(item.ids) for item, value in zip(frame.items, values, strict=True)]

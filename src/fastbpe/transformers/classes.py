@@ -129,7 +129,7 @@ def _encode_plus(base: Any, own: list[type]) -> Callable[..., Any]:
 
 
 def _own_method(base: Any, name: str, operation: str) -> Callable[..., Any]:
-    """Return a method that calls the original class's. A call that fastbpe does not see counts as handed over."""
+    """Return a method that calls the class's own. A call counts as handed over if that does not call `super()`."""
     stock = getattr(base, name)
 
     def method(self: Any, *args: Any, **options: Any) -> Any:
@@ -274,7 +274,10 @@ def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
 
 
 def _on_base(base: Any, name: str) -> Any:
-    """Return a class method that calls the stock one with the stock class as `cls`, which it may examine."""
+    """Return a class method that calls the method of `base` with `base` as `cls`, which the method may examine.
+
+    If it returns an instance of `base`, this gets its accelerated class.
+    """
 
     def call(cls: Any, *args: Any, **options: Any) -> Any:
         stock = getattr(base, name)

@@ -51,7 +51,7 @@ SHORT = 1000  # characters of a text; up to here, lists that transformers turns 
 
 
 class Repeat(NamedTuple):
-    """Facts that a call with one text has found, for later calls with the same options; see `_quick.encode_known`.
+    """Facts about a call with one text, for later calls with the same options; see `_quick.encode_known`.
 
     epoch: EPOCH[0] before the call; once it is another object, the facts are void.
     call: the options, with defaults.

@@ -57,7 +57,7 @@ class Names(dict[int, str]):
 class Tokens(Names):
     """Map of ids to their tokens in a `tokenizers.Encoding`; KeyError for added tokens and the unknown token.
 
-    For these, the token in an Encoding may differ from that of `id_to_token`.
+    For these, the token in an Encoding may differ from what `id_to_token` returns.
 
     unk_token_id: id of the original's unknown token, or None.
     """
@@ -180,7 +180,7 @@ class Engine:
         return read_state(self.original, self.n_changes[0])
 
     def frame(self, *, pair: bool, add_special_tokens: bool) -> Frame | None:
-        """Return the frame that the post-processor puts around texts; None if it is not fixed or unknown."""
+        """Return the frame that the post-processor puts around texts; None if it is not fixed or not found."""
         post, key = self._read_post(), (pair, add_special_tokens)
         frames = self._frames
         if post == self._post and key in frames:
@@ -208,8 +208,8 @@ class Engine:
     def numbers_parts(self, frame: Frame, *, add_special_tokens: bool) -> bool:
         """Tell whether parts that truncation cuts off have the frame's type ids.
 
-        A template sets them only for the ids that are kept, and so does a post-processor that adds no special
-        tokens; the parts keep 0 for the first text, 1 for the second.
+        A template sets them only for the ids that are kept, and so does every post-processor without
+        add_special_tokens; the parts keep 0 for the first text, 1 for the second.
         """
         is_usual = all(item.type_id == item.sequence for item in frame.items if item.sequence is not None)
         return is_usual or (add_special_tokens and b'"TemplateProcessing"' not in (self._read_post() or b""))

@@ -1,4 +1,4 @@
-"""Call: what is kept of a call that fastbpe has handled, to compute the encodings of its result later."""
+"""Call: facts about a call that fastbpe has handled, to compute the encodings of its result later."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ class Call(NamedTuple):
     overflowing: bool
 
     def encode(self) -> list[Any]:
-        """Encode the batch with the copy.
+        """Encode the batch with the copy of the original.
 
-        Raises BackendPanic if tokenizers panics, because the ids of the call have already been returned, and
-            ValueError as `Twin.get` does.
+        Raises BackendPanic if tokenizers panics, and ValueError as `Twin.get` does.
         """
         plan = self.plan
         with _lock, as_errors():

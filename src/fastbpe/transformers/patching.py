@@ -81,7 +81,7 @@ def unpatch() -> None:
 
 
 def _take(tokenizer: Any) -> None:
-    """Swap the class of a tokenizer. fastbpe reads its vocabulary only after a few calls."""
+    """Accelerate a tokenizer, unless `why_not` has a reason; fastbpe builds its tables only after a few calls."""
     if is_accelerated(tokenizer):
         return
     reason = why_not(tokenizer)

@@ -11,7 +11,10 @@ from fastbpe.transformers.engine import Engine
 
 
 def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool) -> Plan:
-    """Read the settings of an engine's original. Raises HandOver if it must handle the call, or raise an error."""
+    """Make the plan of a call from the present settings of an engine's original.
+
+    pair: rows are pairs. Raises HandOver if the original must handle the call, or raise an error.
+    """
     tokenizer, original = engine.ready(), engine.original
     if tokenizer is None:
         raise HandOver(engine.reason or "another thread is changing the tokenizer")

@@ -28,7 +28,10 @@ _METHODS = (
 
 
 def readings_of(call: Call) -> list[Encoding]:
-    """Return an encoding for each row of a call, which computes its columns when a program reads them."""
+    """Return an encoding for each row of a call; it computes its columns when a program reads them.
+
+    Raises HandOver as `encode_rows` does.
+    """
     plan, inputs = call.plan, call.inputs
     word_ids: list[WordIds] = []
     rows, samples = encode_rows(plan, inputs, words=call.words, overflowing=call.overflowing, keep=word_ids.append)

@@ -22,7 +22,10 @@ example: python -m fastbpe.transformers train.py --epochs 1
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the program that the arguments name; its exceptions and exits reach the caller. 2 means wrong usage."""
+    """Run the program that the arguments name; its exceptions and exits reach the caller.
+
+    Returns 0; or 2 if the arguments are wrong or there is no such file.
+    """
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE, end="", file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2

@@ -108,8 +108,9 @@ def remembered_specials(tokenizer: Any, added: dict[int, Any]) -> set[int]:
 def differs_from_its_file(tokenizer: Any, added: dict[int, Any]) -> bool:
     """Tell whether an added token's id differs from the one that a tokenizer.json of the tokenizer would give it.
 
-    Each call that adds tokens numbers them from the greatest id on, but a file numbers all of them from the size
-    of the vocabulary on. The two numberings differ if the ids of the vocabulary have gaps.
+    Each call that adds tokens numbers the new ones from the size of the vocabulary on, or from one past the
+    greatest id of an added token if that is higher. A file numbers all of them from the size of the vocabulary on.
+    The two numberings may differ if the ids of the vocabulary have gaps.
     """
     following, model = tokenizer.get_vocab_size(with_added_tokens=False), tokenizer.model
     for i, token in sorted(added.items()):
@@ -174,7 +175,7 @@ class Twin:
             self._copy_model()
 
     def _copy_model(self) -> None:
-        """Stop sharing the model; the copy gets the options that the model had first."""
+        """Stop sharing the model; the copy gets the options that the model had when the twin was created."""
         options = dict(zip(MODEL_OPTIONS[type(self._model).__name__], self._options, strict=True))
         state = json.loads(self._model.__getstate__())
         state |= {name: value for name, value in options.items() if name in state}

@@ -18,8 +18,8 @@ RENDERER = ("vllm.renderers.hf", "HfRenderer")  # renderer of the mode "hf"
 def register() -> None:
     """Register the tokenizer mode, if vLLM has a registry of tokenizers. vLLM calls this.
 
-    Before, patch transformers if the environment has FASTBPE_PATCH=transformers. Versions with a registry of
-    renderers also look the mode up there; it gets the renderer of "hf".
+    First, patch transformers if the environment has FASTBPE_PATCH=transformers. Versions of vLLM with a registry
+    of renderers also look the mode up there; it gets the renderer of "hf".
     """
     patch_if_asked()
     try:

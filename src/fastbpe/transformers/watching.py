@@ -21,9 +21,9 @@ from fastbpe.transformers.snapshot import TWINS
 
 #: Methods of `tokenizers.Tokenizer` that change its added tokens or its vocabulary.
 CHANGING = ("add_tokens", "add_special_tokens", "train", "train_from_iterator", "__setstate__")
-TRAINING = ("train", "train_from_iterator")  # those of them that change the vocabulary in place
+TRAINING = ("train", "train_from_iterator")  # methods in CHANGING that change the vocabulary in place
 SET = ("model", "decoder")  # properties whose setters count a change, too
-EPOCH = [object()]  # another object after each change of a watched tokenizer, or of any component
+EPOCH = [object()]  # another object after each change of any tokenizer or component, while one is watched
 
 _COMPONENTS = ("normalizer", "pre_tokenizer", "post_processor")
 _PARTS = ("normalizers", "pre_tokenizers", "processors", "decoders", "models")
