@@ -206,9 +206,9 @@ class Encoding:
         pad_token: str = "[PAD]",
         **options: Any,
     ) -> None:
-        """Pad to a length, in place; also pad the parts that truncation cut off.
+        """Pad this encoding, and the parts that truncation cut off, to a length, in place.
 
-        Longer ones do not change. The other arguments are as in `Tokenizer.enable_padding`.
+        An encoding that is longer does not change. The other arguments are as in `Tokenizer.enable_padding`.
         """
         ignore(options)
         length, pad_id, pad_type_id = number(length), token_id(pad_id), token_id(pad_type_id)
@@ -341,7 +341,10 @@ def of_columns(columns: dict[str, list[Any]], ranges: dict[int, tuple[int, int]]
 def of_tokens(
     ids: list[int], tokens: list[str], words: list[Any], offsets: list[Any], type_id: int, *, special: int = 0
 ) -> Encoding:
-    """Return an encoding that owns these columns, without padding. special: each id's mask."""
+    """Return an encoding that owns these columns, without padding.
+
+    special: value of special_tokens_mask for each id.
+    """
     n = len(ids)
     return of_columns(
         {

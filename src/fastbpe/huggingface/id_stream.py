@@ -3,11 +3,11 @@
 DecodeStream of the tokenizers library keeps the last ids and decodes all of them at each step; the new text is
 what follows the prefix, the text of the ids that were kept before. After the first text, most ids add the same
 text whichever ids are before them, so a table of texts is enough. All other ids (parts of a character, the first
-ids, skipped ones, all ids if the decoder changes more than single tokens) go to a slow stream with the rules of
-that class, which starts with the ids that the class would have kept.
+ids, skipped ones, all ids if the decoder changes more than single tokens) go to a slow stream, which follows the
+rules of that class. It starts with the ids that the class would have kept.
 
-The kept ids are not always those since the last text. Ids passed to the constructor have no prefix if they end
-within a character or have no text: then they belong to the first text and are kept with it.
+The class does not always keep only the ids since the last text. Ids passed to the constructor have no prefix if
+they end within a character or have no text: then they belong to the first text and are kept with it.
 """
 
 from __future__ import annotations

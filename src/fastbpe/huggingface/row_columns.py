@@ -27,7 +27,7 @@ class RowColumns:
         None: each input is one row.
     of_words: the inputs are lists of words.
     offsets: function that returns the source of offsets.
-    words_of: function from a text and its ids to its words.
+    words_of: function from a text and its ids to its `Words`.
     names: token of each id.
     word_ids: what `encode_rows` gave to `keep`; None: lists of words are encoded when a column needs them.
     """

@@ -270,7 +270,7 @@ class GPT4Tokenizer(RegexTokenizer):
 
     Attributes:
         byte_shuffle: byte → the id of its token.
-        inverse_byte_shuffle: the reverse.
+        inverse_byte_shuffle: id → byte, for the ids of single bytes.
         vocab: id → the bytes of its token, each replaced by its byte_shuffle, as in minbpe.
     """
 

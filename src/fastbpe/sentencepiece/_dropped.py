@@ -13,7 +13,7 @@ _DECODE = "decode(ids, return_type={})"
 _SUBSET = "none; fastbpe.load(FILE).without_tokens(pieces) returns a tokenizer without some pieces"
 _SCORES = "none; sentencepiece 0.2.2 was the last version with this method"
 
-# Name in small letters without underscores → what replaces it; {} is the type that the name asks for.
+# Name in lower case without underscores → what replaces the method.
 _REPLACED = {
     "setencodeextraoptions": (
         "keywords of encode or of the constructor: add_bos=True, add_eos=True, reverse=True, emit_unk_piece=True"

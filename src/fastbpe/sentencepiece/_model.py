@@ -1,4 +1,4 @@
-"""Loaded model: everything that a processor asks of it, with checked arguments."""
+"""LoadedModel: a model with the methods that a processor calls."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _PIECE, _ID, _SURFACE, _BEGIN, _END = range(1, 6)
 
 def parse(serialized: bytes, name: str = "SentencePieceText") -> Any:
     """Return a message as an object of the protobuf package. Raises ImportError without it."""
-    module = sys.modules.get("sentencepiece.sentencepiece_pb2")  # a program that has it may check for its classes
+    module = sys.modules.get("sentencepiece.sentencepiece_pb2")  # a program that uses it may check for its classes
     message = _message_class(name) if module is None else getattr(module, name)
     return message.FromString(serialized)
 

@@ -18,7 +18,8 @@ class AddedToken:
 
     Args:
         content: text of the token; None: "".
-        single_word: match only if no letter, mark, decimal digit, `_` or joiner (Rust's `\w`) is next to it.
+        single_word: match only if no letter, mark, decimal digit, joiner, or connector such as `_` (Rust's `\w`)
+            is next to it.
         lstrip: also match the white space on its left.
         rstrip: also match the white space on its right.
         normalized: search normalized text for it; None: True unless the token is special.
@@ -27,7 +28,7 @@ class AddedToken:
 
     Raises:
         TypeError: an argument has the wrong type.
-        UnicodeEncodeError: the text has a lone surrogate.
+        UnicodeEncodeError: the content has a lone surrogate.
     """
 
     def __init__(

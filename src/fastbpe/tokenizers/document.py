@@ -29,7 +29,7 @@ _DIRECTION_NAMES = {value: key for key, value in _DIRECTIONS.items()}
 
 
 def read(data: bytes) -> tuple[dict[str, Any], Entries | None]:
-    """Parse a tokenizer.json, with the scores of a Unigram as tokenizers has them. Raises FormatError.
+    """Parse a tokenizer.json, with the scores of a Unigram model as tokenizers parses them. Raises FormatError.
 
     Returns the document with empty vocabulary and merges, and the `Entries` that has them; or the whole document,
     and None.
@@ -59,10 +59,10 @@ def read(data: bytes) -> tuple[dict[str, Any], Entries | None]:
 
 
 def _is_plain(model: Any) -> bool:
-    """Tell whether vocabulary and merges of a model mean what the fast reader reads."""
+    """Tell whether the fast reader reads vocabulary and merges of a model as tokenizers does."""
     if not isinstance(model, dict):
         return False
-    kind = model.get("type")  # without it, the merges decide, and the fast reader does not check them
+    kind = model.get("type")  # without it, invalid merges mean another type, and the fast reader checks no merges
     return kind in ("WordPiece", "WordLevel") or (kind == "BPE" and not model.get("continuing_subword_prefix"))
 
 

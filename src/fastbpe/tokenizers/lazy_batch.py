@@ -1,4 +1,4 @@
-"""Batch: encoded rows. Only their ids are computed at once, all other columns at first use."""
+"""Encoding of a batch: only the ids of its rows are computed at once, all other columns at first use."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def encode_text(setup: Setup, text: str, *, adds_special: bool) -> Encoding:
 
 
 class Batch:
-    """Rows of a call, from which their encodings get columns. The flags are as for `encoded_rows.whole`."""
+    """`Source` of the encodings of a call's rows. The flags are as for `encoded_rows.whole`."""
 
     def __init__(
         self,

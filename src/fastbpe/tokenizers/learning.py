@@ -1,8 +1,8 @@
-"""Merges learned from counted words, as tokenizers' BpeTrainer learns them, for symbols of any spelling.
+"""Merges learned from counted words, as tokenizers' BpeTrainer learns them, with any prefix and suffix.
 
 The fast learner of the core requires that each merge makes a new token. If a merge makes a token that another
 merge has made, or that is a symbol of the words, tokenizers reuses that token; only the learner here, in Python,
-does the same. This can happen if texts contain the prefix or the suffix.
+does the same. Merges can make such a token if texts contain the prefix or the suffix.
 """
 
 from __future__ import annotations

@@ -271,7 +271,7 @@ class BPE(CachingModel):
 
     @classmethod
     def from_file(cls, vocab: str, merges: str, **options: Any) -> BPE:
-        """Create a model from the two files of GPT-2. Accepts the arguments of `read_file` and `BPE`."""
+        """Create a model from GPT-2's two files; see `read_file`. Also accepts the options of the class."""
         return cls(*cls.read_file(vocab, merges), **options)
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:

@@ -91,7 +91,7 @@ class NormalizedString:
             self._piece = Piece(changed, [spans[source] if source >= 0 else nowhere for source in sources])
 
     def _run(self, described: Mapping[str, Any]) -> None:
-        """Change the text by a normalizer as a tokenizer.json describes it."""
+        """Apply a normalizer. described: its description in a tokenizer.json."""
         from fastbpe.normalization.huggingface import make_steps  # here: few programs need it
 
         self._apply(make_steps([described]))
@@ -249,8 +249,8 @@ class NormalizedString:
 
         Args:
             range: the index of a character, a tuple of start and end, or a slice. As in tokenizers, a negative
-                index or bound of a slice counts back from the length in UTF-8 bytes, an end before the start
-                or beyond the end of the text means the end of the text, and the step of a slice is ignored.
+                index or bound of a slice counts back from the length in UTF-8 bytes. An end before the start
+                or beyond the end of the text means the end of the text. The step of a slice is ignored.
 
         Raises:
             TypeError: it has another type, an index is too large, or a number of a tuple is negative.

@@ -1,7 +1,8 @@
 """Merges learned from the words of several languages, as tokenizers' ParityBpeTrainer learns them.
 
-The fast learner of the core requires that no merge makes a token that already exists as a symbol. If one does
-(only if texts contain the prefix or suffix), the learner here does what tokenizers does.
+The fast learner of the core requires that no merge makes a token that another merge has made, or that is a symbol
+of the texts. If a merge does (only if texts contain the prefix or suffix), the learner here reuses the token, as
+tokenizers does.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def _collide(made: Sequence[str], vocab: Mapping[str, int], texts: Iterable[Symb
 
 
 def _known(words: Mapping[str, int], vocab: Mapping[str, int], trainer: ParityBpeTrainer) -> Symbols:
-    """Return the symbols of the words whose characters and symbols are all in the vocabulary."""
+    """Return symbols of a word → count. Leaves out words with a character or symbol that is not in `vocab`."""
     counts: Symbols = Counter()
     for word, n in words.items():
         symbols = [vocab.get(spelled) for spelled in _spelled_characters(word, trainer)]

@@ -38,9 +38,9 @@ def _reals(value: Any) -> list[float]:
 class ParityBpeTrainer:
     """Options for training a BPE model on several languages, and the training itself.
 
-    Each merge is chosen for one language. With dev texts, it is the language whose dev text has the most tokens;
-    with ratio, the one whose text has shrunk least relative to its ratio; else the one whose text has the most
-    tokens. See `fastbpe.Parity` for the method.
+    Each merge is chosen for one language. With dev texts, it is the language whose dev text has the most tokens.
+    With ratio, it is the language whose text has shrunk least relative to its ratio; else the language whose text
+    has the most tokens. See `fastbpe.Parity` for the method.
 
     Args:
         num_merges: number of merges to learn.

@@ -1,6 +1,7 @@
 """Tokenizer: the class of tokenizers 0.23, run by fastbpe's core.
 
-Its methods are here; its `Definition` has its parts, and fastbpe's tokenizer that runs them.
+The class has the methods; a `Definition` has the model, components and settings, and builds fastbpe's tokenizer
+that runs them.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def _token_field(name: str, doc: str) -> Any:
 
 
 class _Pair(PostProcessor):
-    """Base of BERT's and RoBERTa's post-processors: a token before a text, and one after it."""
+    """Base of BERT's and RoBERTa's post-processors, which put `cls` before the first text, `sep` after texts."""
 
     def n_added(self, is_pair: bool) -> int:
         return self._n_between() + 3 if is_pair else 2
@@ -177,7 +177,7 @@ class _Pair(PostProcessor):
         return made
 
     def _framed(self, encoding: Encoding, i: int) -> Encoding:
-        """Return one encoding with the tokens around it."""
+        """Return the encoding of text i (0 or 1), or of a part of it, with the tokens around it."""
         raise NotImplementedError
 
     @staticmethod
@@ -323,7 +323,7 @@ class TemplateProcessing(PostProcessor):
         return sum(len(known[name]["ids"]) for name in names if name in known)
 
     def _special(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the special token of an item. Raises VocabularyError if the template does not tell its ids."""
+        """Return the special token of an item. Raises VocabularyError if special_tokens lacks it."""
         name = item["SpecialToken"]["id"]
         found: Mapping[str, Any] | None = self._state["special_tokens"].get(name)
         if found is None:

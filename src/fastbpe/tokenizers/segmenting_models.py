@@ -236,7 +236,7 @@ class WordPiece(Model):
 
     @classmethod
     def from_file(cls, vocab: str, **options: Any) -> WordPiece:
-        """Create a model from a vocab.txt. Accepts the arguments of `read_file` and of the class."""
+        """Create a model from a vocab.txt; see `read_file`. Also accepts the options of the class."""
         return cls(cls.read_file(vocab), **options)
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:
@@ -315,7 +315,7 @@ class WordLevel(Model):
 
     @classmethod
     def from_file(cls, vocab: str, unk_token: str | None = None) -> WordLevel:
-        """Create a model from a vocab.json. Accepts the arguments of `read_file` and of the class."""
+        """Create a model from a vocab.json; see `read_file`. unk_token: as in the class."""
         return cls(cls.read_file(vocab), unk_token)
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:

@@ -15,7 +15,7 @@ class Token:
     Args:
         id: its id.
         value: its text, spelled as in the vocabulary.
-        offsets: its start and end.
+        offsets: its start and end in the piece; models count them in bytes of UTF-8.
 
     Raises:
         TypeError, OverflowError, ValueError: an argument has the wrong type, a number is negative or too large,

@@ -88,7 +88,7 @@ class Trainer(Component):
         return of_pickled, (type(self), self.__getstate__())
 
     def show_within(self, limits: Limits) -> str:
-        """Return the text that shows this trainer within another one."""
+        """Return "NAME(OPTIONS)", which `repr` and `str` show, also within a trainer that has this one."""
         tokens = [{"type": "AddedToken", **token.state()} for token in self.special_tokens]
         described = {"type": type(self).__name__, **self.options(), "special_tokens": tokens}
         return show_component(described, limits)

@@ -1,9 +1,9 @@
 """Training by fastbpe. For BPE, WordPiece and WordLevel, the vocabulary is the one that tokenizers learns;
 for Unigram, see `UnigramTrainer`.
 
-The words of the texts are counted first: by the core with all threads if it can run the normalizer and the
-pre-tokenizer, and there are no added tokens and no Metaspace; else texts are split one by one for a Counter.
-`learning` then learns merges from the counts, and `unigram_learning` learns scores.
+The words of the texts are counted first. The core counts them with all threads if it can run the normalizer and
+the pre-tokenizer, and there are no added tokens and no Metaspace. Else a Counter counts the words of one text
+after another. `learning` then learns merges from the counts, and `unigram_learning` learns scores.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def chosen(trainer: Any, model: Any) -> Trainer:
 def words_of(
     texts: Iterable[str], described: Mapping[str, Any], allowed: Special, progress: Progress
 ) -> Mapping[str, int]:
-    """Return the words of texts with their counts. progress: its display; the other arguments as in `learn`."""
+    """Return the words of texts with their counts. progress: for `Reporter`. Other arguments: as in `learn`."""
     normalizer, pre_tokenizer = described["normalizer"], described["pre_tokenizer"]
     steps = [] if pre_tokenizer is None else components.flat(pre_tokenizer)
     kinds = {step["type"] for step in steps}

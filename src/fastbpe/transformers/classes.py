@@ -1,4 +1,4 @@
-"""Class of an accelerated tokenizer: a subclass of its class in which fastbpe replaces the hot methods.
+"""Class of an accelerated tokenizer: a subclass of the tokenizer's class, in which fastbpe replaces hot methods.
 
 The object keeps its `tokenizers.Tokenizer` in `_tokenizer`; only its class changes. So all that is not overridden
 here is still the original's, including the parts of the backend that a program reads.
@@ -129,7 +129,10 @@ def _encode_plus(base: Any, own: list[type]) -> Callable[..., Any]:
 
 
 def _own_method(base: Any, name: str, operation: str) -> Callable[..., Any]:
-    """Return a method that calls the class's own. A call counts as handed over if that does not call `super()`."""
+    """Return a method that calls the method of `base`.
+
+    A call counts as handed over if the method of `base` does not call `super()`, where fastbpe would see it.
+    """
     stock = getattr(base, name)
 
     def method(self: Any, *args: Any, **options: Any) -> Any:

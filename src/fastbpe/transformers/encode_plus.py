@@ -55,7 +55,7 @@ class Repeat(NamedTuple):
 
     epoch: EPOCH[0] before the call; once it is another object, the facts are void.
     call: the options, with defaults.
-    plan, wanted, offsets: see their classes; offsets is None unless wanted.
+    plan, wanted, offsets: see their classes; offsets: None: the call does not ask for offsets.
     names: the tokenizer's model_input_names.
     """
 

@@ -38,7 +38,7 @@ _engines: weakref.WeakKeyDictionary[Any, weakref.ref[Engine]] = weakref.WeakKeyD
 _live: weakref.WeakSet[Engine] = weakref.WeakSet()
 _SETTINGS = ("truncation", "padding")
 FIRST_CALLS = 3  # calls that a waiting engine leaves to the original
-FIRST_CHARACTERS = 10_000  # of a call's texts, or ids to decode: a call with more makes the tables at once
+FIRST_CHARACTERS = 10_000  # of a call's texts, or number of ids to decode; a call with more makes the tables
 WAITS = "one of the first short calls: fastbpe makes its tables for a fourth call, or for a long text"
 
 
