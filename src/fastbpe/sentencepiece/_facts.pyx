@@ -1,4 +1,4 @@
-"""Tables of a loaded sentencepiece model. Once a table exists, looking up ids and pieces runs no Python code."""
+"""Tables of a loaded sentencepiece model, in which compiled code looks up ids and pieces."""
 
 cimport cython
 from libc.stdint cimport uint8_t

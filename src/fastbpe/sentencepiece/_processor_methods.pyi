@@ -108,6 +108,7 @@ class Methods:
         Raises:
             IndexError: no piece has this id.
             TypeError: the input is neither ids nor pieces.
+            KeyError: the input is a dict without the key 0.
             RuntimeError: no model is loaded, and the input is pieces or empty.
             ValueError: an argument contradicts another one, or there is no such type.
 

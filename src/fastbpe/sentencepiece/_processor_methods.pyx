@@ -1,7 +1,7 @@
 """Methods of a SentencePieceProcessor that are called often.
 
-They handle the common kinds of arguments without running other Python code. All other arguments go to methods of
-the derived class: `_encode_any`, `_decode_any`, `_id_of`. Both ways give the same results.
+They handle the common kinds of arguments in compiled code. All other arguments go to methods of the derived class:
+`_encode_any`, `_decode_any`, `_id_of`. Both ways give the same results.
 """
 
 cimport cython
@@ -259,6 +259,7 @@ cdef class Methods:
         Raises:
             IndexError: no piece has this id.
             TypeError: the input is neither ids nor pieces.
+            KeyError: the input is a dict without the key 0.
             RuntimeError: no model is loaded, and the input is pieces or empty.
             ValueError: an argument contradicts another one, or there is no such type.
 

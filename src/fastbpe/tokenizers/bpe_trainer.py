@@ -48,7 +48,7 @@ class BpeTrainer(Trainer):
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:
-        TypeError, OverflowError: an argument has the wrong type, or a number is negative.
+        TypeError, OverflowError: an argument has the wrong type, or a number is negative or too large.
     """
 
     trains = "BPE"

@@ -83,7 +83,7 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
 
 
 def _load(described: Mapping[str, Any], model: Model) -> Native:
-    """Load a tokenizer from JSON; vocabulary and merges come from `model`. Raises FormatError if that fails."""
+    """Load a tokenizer from JSON; vocabulary and merges come from `model`. Raises FastbpeError."""
     from fastbpe.tokenizer.loading import load, load_rest  # here: they import the readers of all formats
 
     if model.entries is not None:

@@ -56,7 +56,7 @@ class ParityBpeTrainer:
             token is ignored.
 
     Raises:
-        TypeError, OverflowError: an argument has the wrong type, or a number is negative.
+        TypeError, OverflowError: an argument has the wrong type, or a number is negative or too large.
         ValueError: there is no such variant.
     """
 
@@ -127,7 +127,7 @@ class ParityBpeTrainer:
         return str(self._options["variant"])
 
     def progress(self) -> Progress:
-        """Return the argument of `Reporter`: None: bars on a terminal; False: nothing."""
+        """Return the argument for `Reporter`: None for bars on a terminal, False for nothing."""
         return None if self.show_progress else False
 
     def train_from_iterator(

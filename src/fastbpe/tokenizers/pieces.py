@@ -33,8 +33,8 @@ def places_of(text: str) -> Sequence[int]:
 def characters_of(places: Sequence[int], start: int, end: int) -> Span:
     """Convert a span in bytes into a span in characters.
 
-    As in tokenizers, a span that starts at the end of the text or later stays as it is, and a span that ends later
-    is taken to end two characters after its start.
+    As in tokenizers, a span that starts at the end of the text, or beyond it, stays as it is. A span that ends
+    beyond the text gets an end two characters after its start.
 
     places: what `places_of` returns for the text.
     """

@@ -35,7 +35,7 @@ class Trainer(Component):
     _options: dict[str, Any]
 
     def progress(self) -> Progress:
-        """Return the argument of `Reporter`: None: bars on a terminal; False: nothing; or a function."""
+        """Return the argument for `Reporter`: None for bars on a terminal, False for nothing; or a function."""
         return None if self.show_progress else False
 
     def get_word_count(self) -> int:
