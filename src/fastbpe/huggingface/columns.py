@@ -18,7 +18,7 @@ class Encoded(NamedTuple):
     """Ids of one text, or of two, with their spans.
 
     ids: ids of each text.
-    spans: spans of each text; None: the caller needs no spans.
+    spans: for each text, start and end of each id in characters; None: the caller needs no spans.
     """
 
     ids: tuple[list[int], ...]

@@ -166,7 +166,10 @@ class LoadedModel(Facts):
             return [self.text(ids) for ids in batch]
 
     def pieces_of(self, ids: Any) -> list[bytes]:
-        """Return the piece of each id. Raises as `id_error` says if an id is not an integer or has no piece."""
+        """Return the piece of each id.
+
+        Raises the error of `id_error` if an id is not an integer or has no piece.
+        """
         pieces = self.bytes_of_ids(ids) if isinstance(ids, list) else None
         if pieces is None:
             every = self.model.pieces
@@ -183,7 +186,7 @@ class LoadedModel(Facts):
     def decoded(self, pieces: Sequence[bytes]) -> tuple[bytes, list[Any]]:
         """Return (the text of pieces as UTF-8, the tuples that `Surfaces.of` returns).
 
-        Pieces may be unknown. Their offsets are as before the model's rules for decoded text, if it has any.
+        Pieces may be unknown. Their offsets are in the text as it is before the model's rules for decoded text.
         """
         text, found = self._surfaces.of(pieces)
         denormalizer = denormalizer_of(self.tokenizer)

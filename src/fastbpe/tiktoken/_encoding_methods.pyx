@@ -93,7 +93,7 @@ cdef class Methods(Encoder):
         self._own_class = self._own
 
     cdef tuple _chosen(self, object allowed, object disallowed):
-        """Return two matchers: for the special tokens that a call allows, and for those that it forbids."""
+        """Return matchers of the special tokens that a call allows, and that it forbids; None: no tokens."""
         if allowed is NOTHING and disallowed is ALL:
             return None, self._all()
         allowed, disallowed = self._names(allowed, disallowed)

@@ -51,7 +51,7 @@ class Model(Component):
         self.entries = entries
 
     def outline(self) -> dict[str, Any]:
-        """Return the JSON of the model, which may share its objects, without the merges that `entries` has."""
+        """Return the JSON of the model, with its own dicts and lists, without the merges that `entries` has."""
         return self.state() if self.entries is None else {**self._state, "vocab": self.vocab}
 
     def sampling(self) -> str:

@@ -260,7 +260,7 @@ def _ids_alone(ids: list[int], type_id: int) -> Encoding:
 def _truncate(encodings: list[Encoding], settings: Mapping[str, Any], limit: int) -> None:
     """Truncate encodings in place. limit: maximum number of their ids together; a negative one is no limit.
 
-    Raises ValueError if the strategy cannot reach the limit.
+    Raises ValueError if the strategy cannot reach the limit, or the stride is too large for it.
     """
     stride, side = settings["stride"], settings["direction"]
     lengths = [*map(len, encodings)]

@@ -146,7 +146,7 @@ class _Learner:
         self._vocab, self._names = vocab, [*vocab]
         self._trainer = trainer
         self._pair_counts: defaultdict[tuple[int, int], int] = defaultdict(int)
-        #: Negative count, pair, number of the entry, words in which the pair was found.
+        #: Negative count, pair, number of the entry, numbers of the words in which the pair was found.
         self._queue: list[tuple[int, tuple[int, int], int, list[int]]] = []
         self._n_entries = 0
 
@@ -205,7 +205,9 @@ class _Word:
         self.lengths = [1] * len(self.ids)
 
     def merge(self, pair: tuple[int, int], made: int, limit: int) -> list[tuple[tuple[int, int], int]]:
-        """Merge every occurrence of a pair, from left to right, and return how the counts of pairs change.
+        """Merge every occurrence of a pair, from left to right.
+
+        Returns (pair, 1 or -1) for each other pair of neighbours that appears or disappears.
 
         limit: a pair of the new token and a neighbour is counted only if it has fewer characters than this.
         """

@@ -57,7 +57,7 @@ class BPE(CachingModel):
         ValueError: only one of vocab and merges is given, or only one is a path; the vocabulary lacks a token of a
             merge, or the merged token; dropout is not from 0 to 1.
         TypeError: an argument has the wrong type.
-        OverflowError: cache_capacity is negative.
+        OverflowError: cache_capacity is negative or too large.
         OSError, FormatError: as for `read_file`, if vocab and merges are paths.
     """
 

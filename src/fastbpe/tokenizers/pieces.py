@@ -10,7 +10,7 @@ Span = tuple[int, int]
 
 
 class Piece(NamedTuple):
-    """Part of a text, after the steps so far.
+    """Part of a text, as the normalizers and pre-tokenizers so far have changed it.
 
     text: the part.
     spans: for each of its characters, start and end of its origin in the whole text.

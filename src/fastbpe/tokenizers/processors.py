@@ -154,7 +154,7 @@ def _token_field(name: str, doc: str) -> Any:
 
 
 class _Pair(PostProcessor):
-    """Base of BERT's and RoBERTa's post-processors, which put `cls` before the first text, `sep` after texts."""
+    """Base of BERT's and RoBERTa's post-processors: `cls` before the first text, and `sep` after each text."""
 
     def n_added(self, is_pair: bool) -> int:
         return self._n_between() + 3 if is_pair else 2
@@ -177,7 +177,7 @@ class _Pair(PostProcessor):
         return made
 
     def _framed(self, encoding: Encoding, i: int) -> Encoding:
-        """Return the encoding of text i (0 or 1), or of a part of it, with the tokens around it."""
+        """Return encoding i of a call, or a part that truncation cut off from it, with the tokens around it."""
         raise NotImplementedError
 
     @staticmethod

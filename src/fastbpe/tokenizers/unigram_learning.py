@@ -59,7 +59,7 @@ def learn_scores(words: Mapping[str, int], trainer: UnigramTrainer) -> tuple[_Sc
 
 
 def _learned(words: Mapping[str, int], trainer: UnigramTrainer, run: _Map) -> DoubleUnigramLearner:
-    """Learn scores, and drop tokens until few enough are left. run: function that distributes the work."""
+    """Learn scores, and drop tokens until at most 1.1 * vocab_size are left. run: `map`, or a thread pool's."""
     options = trainer.options()
     store = SentenceStore(split_by_whitespace=False)
     for word, count in words.items():

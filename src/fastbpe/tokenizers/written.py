@@ -50,7 +50,7 @@ def carrier_of_bytes(added_tokens: list[Any], normalizer: Any, pre_tokenizer: An
 
 
 class _Section(NamedTuple):
-    """Added token in a text, or the text between two added tokens.
+    """Added token in a text, or a stretch of text without added tokens.
 
     start, end: its position, in characters.
     token: id and text of the added token; None: this is text between tokens.
