@@ -1,4 +1,4 @@
-"""Chats for `fastbpe count --messages`: a JSON array of messages, a request, or several of either."""
+"""Chats for `fastbpe count --messages`: a JSON array of messages, a request to a chat API, or several of these."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fastbpe.tokenizer.internals import family_of
 class Request(NamedTuple):
     """One chat.
 
-    where: its file, and its position in the file if that has several chats.
+    where: its file, and its position in the file if that is a list of chats or has a chat per line.
     messages, tools: as in the file.
     """
 
@@ -31,7 +31,7 @@ class Request(NamedTuple):
 
 @contextmanager
 def placed(request: Request) -> Iterator[None]:
-    """Context manager that adds the place of a request to an error about it."""
+    """Context manager that adds the place of a request to a ChatError."""
     try:
         yield
     except ChatError as error:
@@ -45,10 +45,10 @@ def count(
 
     Args:
         name: value of --template.
-        template: the template that it means; None: the model's own.
+        template: result of `template_of` for name; None: the model's own template.
 
     Raises:
-        ChatError: the template takes too long, or its worker fails; the error names the template or the model.
+        ChatError: rendering takes too long, or its process fails; the error names the .jinja file or the model.
     """
     chats = [(request.messages, request.tools) for request in requests]
     try:
@@ -78,7 +78,7 @@ def read(name: str) -> list[Request]:
     """Read the chats of a file or of standard input.
 
     Raises:
-        FormatError: the input is not JSON, or contains something other than chats.
+        FormatError: the input is not UTF-8 or not JSON, or contains something other than chats.
     """
     where = streams.name_of(name)
     text = _utf8(streams.read(name), where, "JSON")

@@ -1,4 +1,4 @@
-"""main(): parse the command line, run a command, and report errors, warnings and closed pipes."""
+"""main(): parse the command line, run a command, report errors and warnings, and choose the exit status."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ example:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status. Wrong usage raises SystemExit(2), as in argparse."""
+    """Run one command and return its exit status.
+
+    Raises SystemExit, as argparse does: 2 for wrong usage, 0 for --help and --version.
+    """
     given = sys.argv[1:] if argv is None else list(argv)
     parser = make_parser()
     if not given:

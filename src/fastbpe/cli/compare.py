@@ -149,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _parallel(per_line: Mapping[str, Sequence[float]], n_models: int) -> Iterator[dict[str, Any]]:
-    """Yield tokens per line for the rows of all groups; then, for the rows of the total, their means and Ginis.
+    """Yield tokens per line for the rows of all groups; then, for the rows of a total, their means and Ginis.
 
     per_line: tokens per line of each group, by tokenizer.
     """

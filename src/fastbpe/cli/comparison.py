@@ -36,7 +36,7 @@ class Text(NamedTuple):
 
 
 class Counts:
-    """Sizes of the texts of one group.
+    """Sizes and token counts of the texts of one group.
 
     Attributes:
         n_texts, n_bytes, n_characters, n_lines: int – sizes.
@@ -149,8 +149,8 @@ class Differences:
         by_ids: compare ids; False: compare the places where tokens end.
 
     Attributes:
-        n_texts, n_differing: int – number of texts compared (lines, if not by ids), and number of those that
-            differ.
+        n_texts, n_differing: int – number of compared texts (lines, unless by_ids), and number of texts or lines
+            that differ.
         found: Difference or None – the first difference.
     """
 
@@ -268,7 +268,7 @@ def _n_lines(text: Document) -> int:
 
 
 def ending_of(name: str) -> str:
-    """Return the extension of a file's name, without the extension for compression.
+    """Return the extension of a file's name in lower case; .gz and .zst are ignored.
 
     >>> ending_of("a/b.TXT.gz"), ending_of("Makefile")
     ('.txt', '(none)')

@@ -163,7 +163,7 @@ def _zsh(commands: list[_Command]) -> str:
 
 
 def _zsh_values(values: list[str], takes_files: bool) -> str:
-    """Return the zsh action that offers these values, files and names of tokenizers, or only files."""
+    """Return a zsh action: the values; with takes_files, files, and also known tokenizers if there are values."""
     if takes_files:
         return "_fastbpe_models" if values else "_files"
     return f"({' '.join(values)})"

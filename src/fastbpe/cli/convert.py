@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Load and write, and report the options that the written file does not store."""
+    """Load and write, and report the options that are needed to load the written file."""
     if not args.to and not has_ending(args.out):
         raise FormatError(
             f"{args.out}: its name has no extension that shows the format; pass --to with one of "

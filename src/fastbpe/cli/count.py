@@ -15,7 +15,7 @@ from fastbpe.display.layout import n_columns, padded
 from fastbpe.display.visible import visible_text
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
-_N_CHATS = 200  # chats that one worker renders; starting a worker takes as long as rendering hundreds
+_N_CHATS = 200  # chats per worker process; starting one takes as long as rendering hundreds of chats
 _Rows = list[tuple[list[int], str]]  # the counts of each file or chat, one per tokenizer, and its name
 SUMMARY = "count the tokens of files"
 DETAILS = f"""
@@ -100,7 +100,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _count_files(args: argparse.Namespace, models: list[Named], complaints: Complaints) -> tuple[_Rows, int]:
-    """Return the counts and the name of each file, and the number of inputs."""
+    """Return the counts and the name of each readable file, and the number of inputs.
+
+    Inputs are the files, or the FILE arguments if there are more of these.
+    """
     rows: _Rows = []
     n_names = 0
     with Reporter(None).phase("counting", None, unit="B", unit_scale=True) as phase:
@@ -116,7 +119,7 @@ def _count_files(args: argparse.Namespace, models: list[Named], complaints: Comp
 
 
 def _count_messages(args: argparse.Namespace, models: list[Named], complaints: Complaints) -> tuple[_Rows, int]:
-    """Return the counts and the place of each chat, and the number of chats."""
+    """Return the counts and the place of each chat that could be counted, and the number of these chats."""
     template = None if args.template is None else chat_messages.template_of(args.template)
     rows: _Rows = []
     for argument in args.files or [streams.STDIN]:

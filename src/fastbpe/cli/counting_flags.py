@@ -104,7 +104,7 @@ def reading_of(args: argparse.Namespace, separator: str | None) -> dict[str, Any
     separator: str or None – result of `documents.separator_of`.
     """
     given: dict[str, Any] = {name: getattr(args, name) for name in READING} | {"separator": separator}
-    if {streams.STDIN}.issuperset(args.files):  # sources_of has read its documents
+    if {streams.STDIN}.issuperset(args.files):  # only standard input: sources_of has split it into documents
         given |= dict.fromkeys(("text_field", "separator", "format"))
     return {name: value for name, value in given.items() if value is not None}
 

@@ -123,7 +123,7 @@ def files_of(name: str, args: argparse.Namespace) -> list[str]:
 
 
 def _check_exists(name: str, args: argparse.Namespace) -> None:
-    """Raise FileNotFoundError for a missing file; the message suggests a similar file or option."""
+    """Raise FileNotFoundError for a missing file; the message suggests a similar name, or how to pass text."""
     path = as_path(name)
     if isinstance(path, RemotePath) or not name or path.exists() or glob.has_magic(name):
         return

@@ -135,7 +135,7 @@ def _encode(encode: Encode, text: str | bytes, where: str) -> list[int]:
     try:
         return encode(text)
     except SpecialTokenError as error:
-        found = str(error).partition("\n")[0]  # without the ways out, which are Python code
+        found = str(error).partition("\n")[0]  # the first line: the others advise on Python arguments
         raise SpecialTokenError(
             f"{where}: {found} Encode it as its id with --allow-special, or as text without --forbid-special."
         ) from None

@@ -101,7 +101,7 @@ def shard(text: str) -> tuple[int, int]:
 
 
 def misused(args: argparse.Namespace) -> str | None:
-    """Return an error if a flag needs or excludes -o, or if -o lacks FILEs; otherwise None."""
+    """Return an error if a flag needs or excludes -o, or if -o lacks FILEs or one is standard input; else None."""
     if args.output is None:
         given = [name for name in (*_OPTIONS, "quiet") if getattr(args, name) is not None]
         return f"--{given[0].replace('_', '-')} needs -o OUT" if given else None

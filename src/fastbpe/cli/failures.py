@@ -88,8 +88,8 @@ def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
     for advice, name in _OF_PYTHON:
         if name not in flags:
             text = text.removesuffix(advice)
-    text = text.replace("count_pieces with ", "count-pieces with ")  # the command
-    flags.setdefault("overwrite", "--force")  # advice about another command: all that write have this option
+    text = text.replace("count_pieces with ", "count-pieces with ")  # function → command
+    flags.setdefault("overwrite", "--force")  # for advice about other commands: all writers have it
 
     def option(found: re.Match[str]) -> str:
         name, value = found.groups()

@@ -32,7 +32,7 @@ examples:
 """
 _N_LONGEST = 5  # longest tokens that are shown
 _N_SPECIAL = 12  # special tokens that are shown; --json has all
-_MAX_SYMBOLS = 4096  # symbols: a longer token of integers is not shown in full
+_MAX_SYMBOLS = 4096  # symbols: of a longer token of integers only the length is shown
 _MAX_SHOWN = 60  # characters that are shown of a token or an option
 # Keys of the training report that the list leaves out; word_counts has a number for each word, which --json shows.
 _SHOWN_ELSEWHERE = ("pattern", "special_tokens", "n_merges", "word_counts")

@@ -45,8 +45,8 @@ _IDS = re.compile(r"[\[\],\d]+")
 class Parser(argparse.ArgumentParser):
     """Parser that suggests the most similar option, command or choice for an unknown one.
 
-    It refuses an option given twice, although argparse would use the last value. An error has two lines: the
-    mistake with its way out, and the usage.
+    It refuses an option given twice if that takes one value; argparse would use the last one. An error has two
+    lines: the mistake with its way out, and the usage.
 
     Attributes:
         summary: str – the command in a few words.
@@ -157,7 +157,7 @@ def short_usage(parser: argparse.ArgumentParser) -> str:
 
 
 def _names_model(argument: str) -> bool:
-    """Tell whether an argument looks like a tokenizer: a file with such an extension, or a known name."""
+    """Tell whether an argument may be a tokenizer: a known name, or an existing file with one of ENDINGS."""
     if argument in KNOWN_NAMES:
         return True
     return argument.endswith(ENDINGS) and not argument.endswith(".txt") and os.path.exists(argument)

@@ -182,7 +182,7 @@ def run(args: argparse.Namespace) -> None:
     if args.mode is None:
         args.mode = source_flags.mode_of(source)
     of_pieces = args.mode in ("codepoint", "unigram")
-    # format_of, too, raises an error before hours of training.
+    # format_of and the checks below raise their errors before training, which may take hours.
     format = format_of(
         args.output, "codepoint" if of_pieces else "byte", of_whole_words=args.superwords == BOUNDLESS
     )
@@ -204,7 +204,7 @@ def run(args: argparse.Namespace) -> None:
     elif args.option:
         name = args.option[0][0]
         raise TrainingError(f"--option {name}=... works only with --mode codepoint or unigram")
-    elif args.special:  # counts store their special tokens
+    elif args.special:  # if none are given, counts use the ones that they store
         options["special_tokens"] = args.special
     tokenizer = train(
         source,

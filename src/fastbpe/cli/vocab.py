@@ -151,7 +151,7 @@ def _search(tokenizer: Tokenizer, args: argparse.Namespace) -> list[Found]:
 
 
 def _texts(args: argparse.Namespace, tokenizer: Tokenizer) -> Iterator[Document] | None:
-    """Return the documents of the files; None if there are no files."""
+    """Return the documents of the FILEs, long ones in parts; None without FILEs."""
     names = [name for argument in args.files for name in documents.files_of(argument, args)]
     if not args.files:
         return None

@@ -13,7 +13,8 @@ from fastbpe.errors import FormatError
 def is_divisible(path: AnyPath, format: str | None, field: str, separator: str | None, errors: str) -> bool:
     """Tell whether a file may contain several documents whose starts can be found from any position.
 
-    Arguments are as for `read`. errors="replace" could turn bytes that are not UTF-8 into a separator.
+    Arguments are as for `sources.blocks`. With errors="replace", a text file is not divided at a separator that
+    contains U+FFFD: bytes that are not UTF-8 may become one.
     """
     try:
         kind, _ = format_and_packing(path, format, field)

@@ -162,7 +162,7 @@ def has_texts(path: AnyPath, field: str) -> bool:
 
 
 def require_extras(path: AnyPath, format: str | None = None) -> None:
-    """Check that the optional packages for reading a file are installed.
+    """Check that the optional packages for reading a file are installed, as far as its name or format shows.
 
     Raises:
         ImportError: pyarrow or zstandard is missing; the message says what to install.

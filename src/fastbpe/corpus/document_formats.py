@@ -1,7 +1,8 @@
 """Formats of files of documents, recognised by the file's name or else by its first bytes.
 
-An extension such as .txt, .jsonl or .parquet decides. Any other file is recognised by its first bytes after
-decompression: a parquet or Arrow file by its magic number, JSON lines by the first two lines. All else is text.
+An extension such as .txt, .jsonl or .parquet decides. Any other file, and a .json file, is recognised by its first
+bytes: a parquet or Arrow file by its magic number; JSON lines, after decompression, by the first two lines. All
+else is text.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def recognise(file: ReadAhead, said: str, field: str, where: object) -> str:
 
     It is JSON Lines if the first line is an object with the field, or if the second line also begins an object.
     Of a first line longer than 1 MiB, only the beginning counts. A file with the extension .json is always JSON
-    Lines unless such a line does not begin an object.
+    Lines unless its first line is longer than 1 MiB and does not begin like an object.
 
     file: the stream, at its beginning. said: "json" if the name ends with .json, otherwise "".
 
@@ -164,7 +165,7 @@ def _spans_lines(begin: bytes) -> bool:
 
 
 def first_record(file: ReadAhead) -> object:
-    """Return the first line of a stream, parsed as JSON; None if it is not JSON, or too long to read ahead."""
+    """Return the first line that is not blank, parsed as JSON; None if it is not JSON or too long."""
     begin = file.head().removeprefix(BOM).lstrip(_BLANKS)
     while b"\n" not in begin and len(begin) < _MAX_LINE_BYTES:
         n = len(begin)

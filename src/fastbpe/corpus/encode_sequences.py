@@ -53,7 +53,7 @@ def encode_sequences(
         source: (place of the sequence for errors, the sequence, number of bytes of all files read up to there)
             for each sequence.
         files: the files of the sequences, for the total of the progress bar.
-        job: settings that decide the bytes of the output; those about reading have no effect.
+        job: settings that decide the bytes of the output; its settings for reading have no effect.
         base_size: number of symbols; each must be below it.
 
     Raises:

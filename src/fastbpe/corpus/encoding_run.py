@@ -276,7 +276,7 @@ class Run:
         self._sink.note(self._done if self._earlier is None else {**self._done, "earlier": self._earlier})
 
     def _write_out(self, writer: CallPool) -> None:
-        """Let the writer, if idle, write appended ids to the disk when they are enough; not with one thread."""
+        """Let the writer, if idle, write out ids once _WRITE_OUT_BYTES are appended; not with one thread."""
         if self._n_threads == 1 or (self._writing_out is not None and not self._writing_out.is_done()):
             return
         if (self._sink.n_ids - self._n_out) * self._n_item_bytes >= _WRITE_OUT_BYTES:

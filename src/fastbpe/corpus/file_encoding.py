@@ -103,10 +103,10 @@ def encode_files(
     overwrite: bool,
     at_end: AtEnd = nothing_more,
 ) -> FilesSummary:
-    """Encode the documents of files that `checked_files` returned.
+    """Encode the documents of files.
 
     Args:
-        files: the files; there may be none.
+        files: files that `checked_files` returned, or parts of them; there may be none.
         cut: function that finds safe cuts in long documents; None: long documents are kept whole in memory.
         at_end: function to call when the output is in place; called again if the run is killed during the call.
             The run counts as unfinished until the function returns.

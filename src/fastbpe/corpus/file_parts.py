@@ -22,7 +22,7 @@ _BACK = 1 << 20  # bytes before a position that are searched for the last positi
 
 
 class FilePart(os.PathLike[str]):
-    """A part of a file, with those methods of a path that reading documents needs.
+    """A part of a file, with the methods of a path that reading documents needs.
 
     Args:
         format, packing: as in `document_files`.

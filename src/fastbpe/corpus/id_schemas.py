@@ -39,7 +39,7 @@ FINISHING: Schema = {
     "after": optional(_IDS),
     "header": optional(one_of(*HEADERS)),
 }
-#: OUT.json.
+#: IDS.json, next to a file of ids (see `sinks`).
 ABOUT: Schema = {**FINISHING, "dtype": TEXT, "offsets": NAME, "byte_order": optional(one_of("little"))}
 #: OUT.partial/progress.json.
 PROGRESS: Schema = {

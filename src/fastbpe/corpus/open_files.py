@@ -88,7 +88,7 @@ class LinesBefore:
     def __init__(self, path: AnyPath | FilePart) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._known = [(0, 0)]  # (position, line ends before it), in ascending order, some blocks apart
+        self._known = [(0, 0)]  # (position, line ends before it), in ascending order, at least _COUNT_BYTES apart
 
     def __call__(self, position: int) -> int:
         """Return the number of line feeds before a position of the decompressed content."""

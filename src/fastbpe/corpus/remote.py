@@ -1,6 +1,6 @@
 """Paths of remote files (s3://, gs://, hf:// and so on), read and written through fsspec.
 
-A `RemotePath` has those methods of pathlib.Path that reading text and writing ids need. fsspec is optional, and
+A `RemotePath` has the methods of pathlib.Path that reading text and writing ids need. fsspec is optional, and
 imported when a remote path is used.
 """
 
@@ -23,7 +23,7 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # at least two characters: C
 class Stat(NamedTuple):
     """Facts about a remote file or a part of a file, under the names of os.stat_result.
 
-    st_size: int – size in bytes.
+    st_size: int – size in bytes; for a part of a table, in rows.
     st_mtime_ns: int – a number that differs for each version of the file; for a remote file, not a time.
     """
 

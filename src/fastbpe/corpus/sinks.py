@@ -10,8 +10,8 @@ Files next to a finished file of ids, IDS (a .bin or .npy):
 - IDS.offsets: number of documents + 1 offsets, int64, little-endian. The ids of document i are
   ids[offsets[i]:offsets[i + 1]]. The JSON does not contain the offsets: 100 million offsets are 800 MB.
 - IDS.json: dtype, number of ids and documents, the tokenizer and more (`id_schemas.ABOUT`).
-- NAME.idx, if the output is NAME.idx; and the manifest of a shard. An output that replaces another removes those
-  of these files that it does not write itself.
+- NAME.idx, if the output is NAME.idx; and the manifest of a shard. An output that replaces another removes the
+  former one's manifest, and its NAME.idx unless the new output writes one.
 
 A parquet or Arrow file has this JSON in its metadata, under the key "fastbpe", without byte order and offsets.
 """
@@ -40,7 +40,7 @@ from fastbpe.errors import FormatError
 
 SUFFIXES = (".bin", ".npy", ".parquet", ".arrow", ".idx")
 TABLES = (".parquet", ".arrow")  # suffixes of files that pyarrow writes
-MANIFEST = ".manifest.json"  # suffix of the file next to a shard that lists the shard's inputs
+MANIFEST = ".manifest.json"  # suffix of the file next to a shard that describes the shard
 DTYPES = ID_BYTES  # name → bytes of an id
 
 #: Function of (noted progress, settings of the run that noted it, settings of this run). Returns the part of the

@@ -36,7 +36,7 @@ Skip = Callable[[FormatError], object]
 CONVERT = 'convert it first, or pass errors="replace"'  # advice in errors
 OTHER_FIELD = "use text_field= to name the field that contains the text"  # advice in errors
 _PATH_SUFFIXES = (*KINDS, *PACKINGS, *REFUSED)  # a str that ends with one looks like a path
-_MAX_PATH_CHARACTERS = 1024  # a longer str is a text
+_MAX_PATH_CHARACTERS = 1024  # a str of this length or more does not look like a path
 # Longest path that any system accepts (Windows). A longer text is not looked up: to parse a text of megabytes as a
 # path takes longer than to count its pieces.
 _MAX_SYSTEM_PATH_CHARACTERS = 1 << 15
@@ -63,7 +63,7 @@ def field_of(record: Mapping[str, Any], field: str) -> Any:
 
 
 def items_of(source: object) -> tuple[Iterable[Any], bool]:
-    """List the items of a source, and tell whether items of type str are paths.
+    """Return the items of a source, and tell paths from texts.
 
     A single str is a path. Strings in a list or tuple are paths if every one looks like a path; strings in any
     other iterable are texts. An os.PathLike is always a path.

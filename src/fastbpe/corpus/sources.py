@@ -300,7 +300,8 @@ class _Form:
         Closing the generator before its end closes the file: blocks can no longer be read.
         """
         first = offset or len(self._mark())
-        # At least 16 blocks per thread, so that all threads end at almost the same time, unless blocks get small.
+        # 16 blocks or more per thread, so that all threads end at almost the same time, unless blocks would be
+        # shorter than a quarter of BLOCK.
         block = max(min(BLOCK, (file.size - first) // (16 * n_threads)), BLOCK >> 2, 1)
         try:
             for start, end, ends in ranges(file.read, first, file.size, block, self._separator, self._cut):

@@ -72,7 +72,7 @@ class TextBlock:
         return SeparatedTexts(data, self.separator) if n_valid(data) == len(data) else None
 
     def texts(self) -> list[Document]:
-        """Read the block, check it and return its documents; with `skip` and a separator, only those in UTF-8.
+        """Read the block, check it and return its documents; with `skip` and a separator, only the valid ones.
 
         Raises:
             FormatError: a byte is not UTF-8, and `skip` or the separator is None.

@@ -15,8 +15,8 @@
    programs that are too large. A text may take 3 seconds of processor time plus 10 microseconds per byte; beyond
    that the splitter also raises PatternError.
 
-`steps` describes the pre-tokenizers of Hugging Face's tokenizers; `oniguruma` translates their patterns and
-refuses those without a translation. Classes come from Unicode 16.0.0 (`unicode_tables`, generated).
+`steps` describes the pre-tokenizers of Hugging Face's tokenizers; `oniguruma` translates their patterns, or
+refuses them. Classes come from Unicode 16.0.0 (`unicode_tables`, generated).
 """
 
 from fastbpe.splitting.make import MAX_STEPS, chain, engine_of, make_splitter

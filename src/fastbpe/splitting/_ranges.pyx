@@ -1,6 +1,6 @@
 """Sorted ranges of code points: tuples of (first, last), disjoint, not adjacent, and without surrogates.
 
-A class such as `[^\\s\\p{L}]` needs several passes over some 700 ranges.
+Compiled, because a class such as `[^\\s\\p{L}]` needs several passes over some 700 ranges.
 """
 
 from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyUnicode_AsUTF8AndSize
@@ -25,7 +25,7 @@ cdef struct Pending:
 
 
 cdef inline int _emit(list out, int64_t first, int64_t last) except -1:
-    """Append a range that is not empty."""
+    """Append a range unless it is empty."""
     if first <= last:
         out.append((first, last))
     return 0
@@ -39,7 +39,10 @@ cdef int _flush(list out, const Pending* pending) except -1:
 
 
 cdef int _add(list out, Pending* pending, int64_t first, int64_t last) except -1:
-    """Append a range that begins at or after the first code point of the one before it."""
+    """Extend the pending range by a range that touches it; else append the pending range, and let this one wait.
+
+    Requires: the range begins at or after the beginning of the pending one.
+    """
     if pending.first <= pending.last and first <= pending.last + 1:
         pending.last = max(pending.last, last)
         return 0
@@ -136,6 +139,7 @@ def unpacked(str table not None):
 def of_names(str runs not None, Py_ssize_t name_length, *names):
     """Return the ranges of some names in a table of runs: words of a name and a length in base 36.
 
+    name_length: characters of each name in the table, at most 8.
     names: in lower case; the beginning of a name stands for all names that begin with it.
     """
     cdef list out = []
@@ -165,7 +169,10 @@ def of_names(str runs not None, Py_ssize_t name_length, *names):
 
 
 cdef (int64_t, int64_t) _span(int lead) noexcept:
-    """Return the code points whose UTF-8 begins with a byte; (0, -1) if no UTF-8 begins with it."""
+    """Return the first and last code point whose UTF-8 begins with a byte; (0, -1) if there is none.
+
+    For 0xED the span includes the surrogates.
+    """
     if lead < 0x80:
         return lead, lead
     if 0xC2 <= lead < 0xE0:

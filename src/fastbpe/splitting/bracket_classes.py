@@ -50,7 +50,7 @@ def parse_class(cursor: Cursor, ignore_case: bool) -> CharSet:
 
 
 def _combine(left: CharSet, operator: str, right: CharSet) -> CharSet:
-    """Apply an operator; all have the same precedence, from left to right."""
+    """Apply an operator. The caller applies them from left to right: all have the same precedence."""
     if operator == "&&":
         return left & right
     return left - right if operator == "--" else left ^ right
@@ -93,7 +93,7 @@ def _item(cursor: Cursor, ignore_case: bool) -> str | CharSet:
 
 
 def _range_end(cursor: Cursor, low_at: int, low: str | CharSet, ignore_case: bool) -> str | None:
-    """Return the upper end if a hyphen makes the item the lower end of a range."""
+    """Return the upper end if a hyphen makes the item the lower end of a range; else None."""
     if not cursor.sees("-") or cursor.sees("-]") or cursor.sees("--"):
         return None
     cursor.at += 1
@@ -107,7 +107,7 @@ def _range_end(cursor: Cursor, low_at: int, low: str | CharSet, ignore_case: boo
 
 
 def _posix_class(cursor: Cursor, ignore_case: bool) -> CharSet | None:
-    """Read `[:alpha:]` or `[:^alpha:]`, if one comes next."""
+    """Read `[:alpha:]` or `[:^alpha:]`; None if neither comes next."""
     found = _POSIX_CLASS.match(cursor.text, cursor.at)
     if found is None:
         return None

@@ -1,7 +1,8 @@
 """Pre-tokenizers of Hugging Face tokenizers, including those that change text: a splitter, then stages.
 
 ByteLevel replaces bytes by GPT-2's characters, and may put a space before each piece that does not begin with one.
-Metaspace replaces spaces by a mark such as U+2581, and may put one before such pieces, or only before the text.
+Metaspace replaces spaces by a mark such as U+2581, and may put one before each piece that does not begin
+with it, or only before the text.
 Later steps see the changed pieces.
 """
 
@@ -25,7 +26,7 @@ def make_stages(
 
     Args:
         described: the steps as described in a tokenizer.json, with all members.
-        mark: a character that begins words: no merge makes a token with this character after another character.
+        mark: a character that begins words: no merge makes a token with it after a different character.
 
     Returns:
         The splitter; the stages, or None if no step changes text; the same stages with an additional cut before

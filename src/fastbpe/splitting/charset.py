@@ -49,7 +49,7 @@ class CharSet:
     ranges: tuple[Range, ...]
 
     def __init__(self, ranges: tuple[Range, ...]) -> None:
-        """Create a set from ranges in normal form; use `from_ranges` for other ranges."""
+        """Create a set from ranges in the form of `ranges`; use `from_ranges` for other ranges."""
         object.__setattr__(self, "ranges", ranges)
         object.__setattr__(self, "_hash", hash(ranges))
 
@@ -224,7 +224,10 @@ def without_script() -> CharSet:
 
 @cache
 def scripts_in_order() -> tuple[list[int], list[str]]:
-    """Return the first code point of each run of characters of one script or none, and the script's name."""
+    """Return the first code point of each run, and the run's script: capitalized, "" for surrogates.
+
+    Characters without a script belong to the run before them. The last entry, 0x110000 with "", ends the last run.
+    """
     names = dict(pair.split(":") for pair in unicode_tables.SCRIPT_NAMES.split())
     words = unicode_tables.SCRIPT_RUNS.split()
     starts = accumulate((int(word[4:], 36) for word in words), initial=0)
@@ -279,7 +282,7 @@ _YES_OR_NO: Mapping[str, Callable[[], CharSet]] = MappingProxyType({
 
 @cache
 def _binary_properties() -> Mapping[str, tuple[str, list[str]]]:
-    """Map each name of the properties in the table to the long name and the words of its ranges."""
+    """Map the long and short name of each property in the table to its long name and the words of its ranges."""
     found: dict[str, tuple[str, list[str]]] = {}
     words: list[str] = []
     for word in unicode_tables.BINARY_PROPERTIES.split():

@@ -7,7 +7,7 @@ from typing import NoReturn
 from fastbpe.errors import PatternError
 from fastbpe.splitting.charset import FIRST_SURROGATE, LAST_SURROGATE, MAX_CODE_POINT, CharSet
 
-# Maximum depth of nested groups, as in tiktoken's engine; a recursive reader needs a limit.
+# Maximum depth of nested groups and classes, as in tiktoken's engine; a recursive reader needs a limit.
 MAX_NESTING = 63
 MAX_PATTERN_CHARS = 65_536
 # Maximum number of ranges in all classes of a pattern. o200k has 12,000; `regex` compiles some 60,000 a second.

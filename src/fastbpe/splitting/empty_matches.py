@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import regex
 
 Span = tuple[int, int]
-Part = tuple[int, int, bool]  # start, end, whether it is a match
+Part = tuple[int, int, bool]  # start, end, whether it counts as a match (invert: as none)
 
 
 def matches(compiled: regex.Pattern[str], text: str, timeout: float | None = None) -> Iterator[Span]:

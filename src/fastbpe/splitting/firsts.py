@@ -50,7 +50,7 @@ class First:
 
     @property
     def mask(self) -> ByteMask:
-        """Return the first bytes of the characters, and `END_BIT` if the text may end here."""
+        """First bytes of the characters, and bit `END_BIT` if the text may end here."""
         return first_bytes(self.characters) | int(self.end) << END_BIT
 
 
@@ -112,7 +112,7 @@ def width(node: Node) -> int | None:
 
 @lru_cache(maxsize=1024)
 def first_bytes(characters: CharSet) -> ByteMask:
-    """Return the first bytes of the characters' UTF-8."""
+    """Return a mask of the first bytes of the characters' UTF-8, without `END_BIT`."""
     return _ranges.first_bytes(characters.ranges)
 
 

@@ -40,9 +40,9 @@ def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Spli
     r"""Create the splitter for a pattern, or for several applied in order; None: the whole text is a piece.
 
     It is a scanner if the patterns are equivalent to a known pattern, or if each piece is a run of characters of
-    one set, or one such character. Else it is the engine, or, if the engine cannot run the pattern, the `regex`
-    package with fastbpe's own character classes. The repr tells which. Several patterns that are not a known
-    pattern become a chain of such splitters.
+    one set, or one such character; `superbpe_lines` has its own splitter. Else it is the engine, or, if the engine
+    cannot run the pattern, the `regex` package with fastbpe's own character classes. The repr tells which. Several
+    patterns that are not a known pattern become a chain of such splitters.
 
     >>> make_splitter(r"[a-z]+").ends("one 2 three")
     [3, 6, 11]

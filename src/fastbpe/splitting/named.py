@@ -1,4 +1,4 @@
-"""Scanners of the named patterns, looked up by their text, so that loading one needs no parsing."""
+"""Arguments of the scanners of named patterns, by the text of the pattern: no pattern needs to be parsed."""
 
 from __future__ import annotations
 

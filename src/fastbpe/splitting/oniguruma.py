@@ -120,7 +120,7 @@ class _Translation:
         self.ignore_case = [False]  # stack: flag of each open group, the innermost last
         self.letters = ""  # the last two literals, if nothing is between them
         self.opened: list[str] = []  # what opened each group: "(", "(?=" ...
-        self.numbers: list[int] = []  # number of each group that captures, else 0
+        self.numbers: list[int] = []  # for each open group, its number if it captures, else 0
         self.n_groups = 0
         self.closed: set[int] = set()  # numbers that a back-reference may name
         self.has_names = _NAMED_GROUP.search(pattern) is not None
@@ -180,7 +180,7 @@ class _Translation:
                     f"{character!r} where case is ignored may match several characters in tokenizers",
                     "write both cases out",
                 )
-            # Any other element is between two letters, which then cannot match one character together.
+            # Quantifiers do not separate two letters: in `s+s`, both together may match one character.
             if character not in "*+?":
                 self.letters = self.letters[-1:] + character.lower()
             if _SEVERAL_LETTERS.search(self.letters):
@@ -228,7 +228,7 @@ class _Translation:
             )
 
     def refers(self, rest: str) -> bool:
-        """Tell whether an escape refers to a group in `closed`; False if case is ignored or groups have names."""
+        """Tell whether an escape refers to a group in `closed`; False if case is ignored or a group has a name."""
         is_number = rest[1:2] in "123456789" and not rest[2:3].isdecimal()
         is_plain = is_number and not self.ignore_case[-1] and not self.has_names
         return is_plain and int(rest[1]) in self.closed

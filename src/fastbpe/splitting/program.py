@@ -47,7 +47,7 @@ MAX_CHOICES = 1 << 10
 MAX_LIST_WORDS = 1 << 20
 #: Deepest nesting of groups that need a register: the number of registers of the engine.
 MAX_DEPTH = 128
-#: Nested rounds that may be empty, up to which the engine records visited states, with a bit for each round.
+#: Deepest nesting of rounds that may be empty at which the engine records visited states; each takes a bit.
 MAX_OPEN = 8
 MAX_LOOK_BEHIND_CHARS = 255
 
@@ -59,7 +59,7 @@ class Op(IntEnum):
     """Operations, with their numbers in the engine. Comments list the operands.
 
     `open` is 0 between SAVE or NOT and its end, in programs with CLOSE, and after more than MAX_OPEN SAVE_PLACEs
-    without a CHECK; else 1 plus the number of these.
+    without a CHECK; else 1 plus the number of SAVE_PLACEs without a CHECK.
     """
 
     FAIL = 0
@@ -72,7 +72,7 @@ class Op(IntEnum):
     SET = 4
     #: [set, fewest, how many more at most]: takes all it can and never gives back.
     RUN = 5
-    #: [set, fewest, more, follow, open]: gives back, one by one, up to a character in `follow`.
+    #: [set, fewest, more, follow, open]: gives back one by one, to where the next byte is in `follow`.
     RUN_GREEDY = 6
     #: [set, fewest, more, follow, open]
     RUN_LAZY = 7
@@ -152,7 +152,7 @@ def compile_program(node: Node) -> Program | None:
 
 
 class _Label:
-    """Position in the code that is not known yet."""
+    """Target of a jump: `at` is its position in the code, set when the compiler gets there."""
 
     def __init__(self) -> None:
         self.at = 0
@@ -175,8 +175,8 @@ class _Compiler:
         self.follows: dict[ByteMask, int] = {}
         self.sets = SetTables()
         self.depth = 0
-        self.n_cuts = 0
-        self.n_sure = 0  # cuts of matches that are never taken back
+        self.n_cuts = 0  # open scopes that end with a cut
+        self.n_sure = 0  # of these, cuts after rounds that are never taken back
 
     def program(self, node: Node) -> Program:
         self._follow(first(node, ANYTHING))

@@ -116,7 +116,7 @@ def _form(node: Node) -> Form:
         if strings is None:
             out.append(_sequence(branch))
         elif out and out[-1][0] == "strings":
-            # If no string of a set begins another, their order does not matter.
+            # In the known patterns no string of a set begins another, so their order does not matter.
             out[-1] = ("strings", out[-1][1] | strings)
         else:
             out.append(("strings", strings))

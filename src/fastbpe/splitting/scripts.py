@@ -1,4 +1,4 @@
-"""Scripts of characters as in tokenizers and sentencepiece: those of Unicode 9, with one script for Japanese."""
+"""Scripts as in tokenizers and sentencepiece: from Unicode 9, but Hiragana and Katakana belong to Han."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fastbpe.splitting.charset import scripts_in_order, unpacked, without_script
 
 #: Numbers of scripts. NONE: not assigned in Unicode 9, or the space.
 NONE, COMMON, INHERITED = range(3)
-_JAPANESE = ("Hiragana", "Katakana")  # are the script Han
+_JAPANESE = ("Hiragana", "Katakana")  # count as Han
 
 
 def script_numbers() -> bytes:

@@ -2,7 +2,7 @@ r"""Simplification of a parsed pattern, to fewer kinds of nodes and less backtra
 
 Chars, Concat, Alternation, Repeat, Atomic and Look remain, and back-references with the groups that they refer to.
 Other groups disappear; anchors and word boundaries become look-arounds (`$` is `(?![\s\S])`), and possessive
-repetitions become atomic groups, except those of one character. The pattern matches the same as before.
+repetitions become atomic groups, except repetitions of one character. The pattern matches the same as before.
 """
 
 from __future__ import annotations

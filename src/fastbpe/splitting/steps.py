@@ -182,7 +182,7 @@ def step_of(described: Mapping[str, Any]) -> Step:
 
 def as_pattern(steps: Sequence[Step]) -> tuple[bool, Pattern]:
     r"""Return (True, patterns) if regexes, applied in order, split as the steps do; (False, None)
-    if this finds none.
+    if the function finds none.
 
     (True, None): the steps split nothing.
 

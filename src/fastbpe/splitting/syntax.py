@@ -1,7 +1,7 @@
 r"""Parser of split patterns, in the syntax of tiktoken's engine (fancy-regex 0.19 over Rust's regex).
 
-It differs from Python's: `$` matches only at the end of the text, `\Z` also before trailing line feeds; `.`
-excludes only U+000A; `\h` is a hex digit; `\<` and `\>` are word boundaries; `{,n}` counts from 0.
+It differs from Python's: `$` matches only at the end of the text, `\Z` also before trailing line feeds; `\h` is a
+hex digit; `\<` and `\>` are word boundaries. As in Python, `.` excludes only U+000A, and `{,n}` counts from 0.
 
 Features that no tokenizer uses raise PatternError: subroutines, conditionals, `\K`, `\G`, `(?U)`, `(?R)`,
 back-references that ignore case, quantifiers on assertions, repeated quantifiers (tiktoken's engine reads
@@ -40,7 +40,7 @@ MAX_REPEAT = 10_000
 
 _NOT_LINE_FEED = ~CharSet.of("\n")
 _SIGNS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-# {2} {2,} {,3} {2,3}; any other brace is a literal character.
+# {2} {2,} {,3} {2,3} {,}; any other brace is a literal character.
 _BRACES = re.compile(r"\{(?!\})([0-9]*)(,?)([0-9]*)\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FLAGS = re.compile(r"([imsxu]*)(?:-([imsx]*))?([:)])")
@@ -277,7 +277,7 @@ class _Parser:
         return self._capture(start, None)
 
     def _inside(self, start: int, flags_end: bool = False) -> Node:
-        """Read up to the closing parenthesis; if `flags_end`, flags set inside end there.
+        """Read up to and with the closing parenthesis; if `flags_end`, flags set inside end there.
 
         In tiktoken's engine, flags end with their group only in (?:...) and (?i:...). Flags set in other groups
         stay active after the group, unlike in any other engine; here they raise PatternError.

@@ -112,7 +112,7 @@ def to_regex(node: Node) -> str:
 
 
 def _parts(node: Node, unrolled: bool) -> int:
-    """Count the parts of a node, as written or as `regex` unrolls it; a repeated character is one."""
+    """Count the nodes of a pattern, as written or as `regex` unrolls it: repetitions, except of one character."""
     times = 1
     if unrolled and isinstance(node, Repeat) and not isinstance(node.child, Chars):
         times = max(1, node.minimum + (node.maximum is None or node.maximum > node.minimum))
