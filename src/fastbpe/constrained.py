@@ -20,7 +20,8 @@ class GuidedTokenizer:
 
     Attributes:
         tokens: list of bytes – bytes of each id; for a special token, its name; b"" for an id without a token.
-        special_token_ids: list of int – ids of special tokens, which are not text.
+        special_token_ids: list of int – ids of special tokens, which are not text, and in code-point mode the
+            id of the unknown token.
         eos_token_id: int – the id that ends a text.
         bos_token_id: int or None – the id that begins a text.
 

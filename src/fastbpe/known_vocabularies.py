@@ -103,7 +103,7 @@ class KnownFile(NamedTuple):
         name: str – name of the file in a folder of vocabularies.
         sha256: str – its hash, in hexadecimal.
         n_bytes: int – its size.
-        n_lines: int – its number of lines.
+        n_lines: int – its number of line ends.
         url: str or None – address at its publisher; None: the file is a conversion from `repository`.
         repository: str – ORG/NAME on huggingface.co from which the file was converted; "": it is not a conversion.
     """

@@ -128,7 +128,7 @@ class Spelling(NamedTuple):
 
 
 class Symbols(NamedTuple):
-    """Symbols that merging makes, if their spelling differs from that of the tokens, as in CTRL and PhoBERT.
+    """Symbols that merging makes, if their spelling differs from the tokens', as in CTRL and PhoBERT.
 
     There, the symbol `ab</w>` at the end of a word is the token `ab`, and `ab` at any other place is `ab@@`.
 
@@ -145,8 +145,8 @@ class Symbols(NamedTuple):
 class Supermerges(NamedTuple):
     """Merges of whole words, which come after all other merges, as in BoundlessBPE.
 
-    A run consists of adjacent pieces, each of which the other merges have made into a single token that is a part
-    of one of these merges. These merges are applied only within runs.
+    They are applied only within runs. A run consists of adjacent pieces. The other merges have made each of these
+    pieces into one token, which is a part of one of the merges here.
 
     merges: bytes – as `Model.merges`.
     kind: str – "boundless" or "superbpe": how they were learned, for a .model file; does not affect ids.
@@ -288,7 +288,7 @@ class PieceType:
 #: Name of each type.
 TYPE_NAMES = {kind: name for name, kind in vars(PieceType).items() if name.isupper()}
 
-#: Types of pieces that represent text. The others are names.
+#: Types of pieces that represent text. The text of all other pieces is only a name, such as <s> or <0x0A>.
 TEXT_TYPES = frozenset({PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUSED})
 
 
@@ -299,7 +299,7 @@ BYTE_DECODERS = ("ByT5", "Perceiver")
 #: Classes of transformers, which run in Python, that encode texts between added tokens as sentencepiece does. The
 #: second is the base of BertGeneration, for models that a table cannot describe.
 SENTENCEPIECE_DECODERS = ("GPTSw3", "SentencePieceBackend")
-#: The classes of all kinds.
+#: All of these classes.
 PYTHON_DECODERS = (*TABLE_DECODERS, *BYTE_DECODERS, *SENTENCEPIECE_DECODERS)
 
 
@@ -390,7 +390,7 @@ class CodePointModel(_CodePointFields):
 
     @property
     def runs_in_python(self) -> bool:
-        """Tell whether the rules are those of a class that transformers runs in Python."""
+        """Tell whether the model works like a class that transformers runs in Python."""
         return self.conventions is not None and self.conventions.decoder in PYTHON_DECODERS
 
     @property

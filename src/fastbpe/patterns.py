@@ -89,7 +89,7 @@ GPT4_SPLIT_PATTERN = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*"
     r"|\s*[\r\n]|\s+(?!\S)|\s+"
 )
-#: Read-only mapping of names to split patterns; "none" means no splitting. Names with a hyphen are those of
+#: Read-only mapping of names to split patterns; "none" means no splitting. Names with a hyphen are values of
 #: llama.cpp's `tokenizer.ggml.pre`.
 PATTERNS: Mapping[str, Pattern] = NamedPatterns({
     # GPT-2 (2019), in tiktoken's spelling; also r50k, p50k, whisper, phi-2.

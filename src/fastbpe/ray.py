@@ -268,7 +268,7 @@ def _remote(ray: Any, task: Any, **options: Any) -> Any:
 def _written(ray: Any, dataset: Any, how: Writing, out: str) -> _Rows:
     """Let tasks write the blocks of a dataset as they arrive; return their results.
 
-    The tasks request no CPU, because those that produce the blocks may occupy all CPUs until the last block is
+    The tasks request no CPU, because the tasks that produce the blocks may occupy all CPUs until the last block is
     taken.
 
     how: settings of the tasks.

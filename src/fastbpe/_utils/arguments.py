@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_TOO_LARGE = 1 << 256  # no argument has a meaning from here on, and Python refuses to print 4,300 digits
+_TOO_LARGE = 1 << 256  # no argument has a meaning from here on, and Python refuses to print more than 4,300 digits
 
 
 def integer(name: str, value: Any) -> int:

@@ -92,7 +92,7 @@ def own_folder(target: str) -> Iterator[str]:
 
 
 def remove_leftovers(targets: Iterable[str | os.PathLike[str]]) -> None:
-    """Remove temporary files and folders that killed writers of some targets left, except those in use.
+    """Remove temporary files and folders that killed writers of some targets left; keep any that are in use.
 
     Args:
         targets: paths of the files that were to be written; they need not exist.

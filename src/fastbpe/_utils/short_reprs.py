@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _N_ITEMS = 4  # items of a collection that are shown
 _MAX_TEXT = 60  # characters or bytes of a text that are shown
 _MAX_OTHER = 300  # characters of any other object's repr
-_MAX_BITS = 256  # bits of an integer that is shown; Python refuses to print 4,300 digits
+_MAX_BITS = 256  # bits of an integer that is shown; Python refuses to print more than 4,300 digits
 _MAX_DEPTH = 3  # levels of nested collections that are shown
 
 

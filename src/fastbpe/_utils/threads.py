@@ -306,7 +306,7 @@ def clear_frames(error: BaseException) -> None:
 class CallPool:
     """Context manager for threads that run calls in the order of `submit`.
 
-    At its end it waits for the running calls, and drops those that have not started.
+    At its end it waits for the running calls, and drops the calls that have not started.
 
     Args:
         n_threads: int – number of threads in addition to the calling one; with 0, `submit` runs the call itself.

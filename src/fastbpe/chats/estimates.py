@@ -36,7 +36,7 @@ class EstimatedCount(int):
 
 
 class _ToolCosts(NamedTuple):
-    """Overhead of tools in tokens: per function, for its properties, per property, enum and item; at the end."""
+    """Overhead of tools in tokens: per function, for any properties, per property, enum and item; at the end."""
 
     function: int
     properties: int = 3
@@ -55,7 +55,7 @@ def estimate(
 ) -> EstimatedCount:
     """Estimate the tokens of a request to OpenAI's chat API, including those that begin the reply.
 
-    encoding: one of TOOL_COSTS; messages, tools: checked.
+    encoding: one of TOOL_COSTS; messages, tools: results of `checked` and `checked_tools`.
 
     Raises:
         ChatError: the content of a message is not text, or a call or a tool does not have the form of the API.

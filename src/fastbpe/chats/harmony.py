@@ -27,8 +27,9 @@ Parts = list[tuple[str, bool]]
 def parts_of(messages: Sequence[Mapping[str, Any]], *, begins_reply: bool) -> Parts:
     """Write a prompt: the system message of the format, then the messages.
 
-    Checked messages of role "system" or "developer" become the developer's.
+    Messages of role "system" or "developer" become the developer's.
 
+    messages: result of `messages.checked`.
     begins_reply: end with the beginning of the assistant's next message.
 
     Returns:

@@ -38,7 +38,7 @@ def tokenizer_of(fingerprint: str, pickled: Callable[[], bytes]) -> Tokenizer:
 
 @contextlib.contextmanager
 def naming_lack_of_memory(where: str, what: str = "texts") -> Iterator[None]:
-    """Add the name of the part, and the memory's purpose, to a MemoryError. The engine may run the task again."""
+    """Add the name of the part, and the memory's purpose, to a MemoryError. The engine may still try again."""
     try:
         yield
     except MemoryError as error:

@@ -127,9 +127,9 @@ def number_shards(place: AnyPath, out: AnyPath, n_shards: int) -> None:
 
 
 def summary_of_rows(rows: Sequence[tuple[int, Any]], out: AnyPath, n_shards: int) -> FilesSummary:
-    """Add up the results of `write_part` for each shard; or raise an error of a task.
+    """Add up the results of `write_part` for all shards; or raise an error of a task.
 
-    Raises FormatError if the engine ran tasks for other shards than 0 to n_shards - 1.
+    Raises FormatError unless the engine ran one task for each of the shards 0 to n_shards - 1, and no other.
     """
     if errors := [pickle.loads(bytes(data)) for part, data in rows if part == ERROR]:
         raise min(errors, key=str)

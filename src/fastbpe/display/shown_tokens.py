@@ -136,7 +136,7 @@ class KnownTokens:
 
 
 def is_superword(token: bytes) -> bool:
-    """Tell whether a token spans several words: it has a space between two other characters.
+    """Tell whether a token spans several words: spaces are between two characters that are not white space.
 
     >>> is_superword(b" of the"), is_superword(b" of")
     (True, False)

@@ -77,8 +77,8 @@ class KnownIds:
 
     Args:
         n_vocab: greatest id + 1. None: not known, so only negative ids are errors.
-        has_token: function that tells whether an id below n_vocab has a token; None: each has one. It is called
-            once for each different id, because a vocabulary can lack millions of ids.
+        has_token: function that tells whether an id below n_vocab has a token; None: each has one. It is a
+            function because a vocabulary can lack millions of ids; it is called once for each different id.
     """
 
     def __init__(self, n_vocab: int | None, has_token: Callable[[int], bool] | None = None) -> None:

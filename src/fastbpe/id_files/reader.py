@@ -58,8 +58,8 @@ def open_ids(
         A sequence of the documents.
 
     Raises:
-        FormatError: the files are inconsistent, or their tokenizer or dtype is not that of the arguments. The
-            message names the file.
+        FormatError: the files are inconsistent, or do not fit the arguments tokenizer and dtype. The message names
+            the file.
         FileNotFoundError: there is no such file, or a shard is missing.
         ValueError: no file and no argument states the dtype, or there is no such dtype.
         ImportError: as_numpy is True, and numpy is not installed.

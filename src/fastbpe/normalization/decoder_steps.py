@@ -115,7 +115,7 @@ class Metaspace(EachToken):
 class Replace(EachToken):
     """Replaces a text, or matches of a regular expression, in each token.
 
-    text: "": the content is put around each character; None: use `change`.
+    text: the text to replace. "", for which the content is put around each character, and None use `change`.
     """
 
     def __init__(self, text: str | None, content: str, change: Callable[[str], str]) -> None:
@@ -206,7 +206,7 @@ def byte_values(tokens: Any) -> bytes:
 class CTC(Step):
     """Removes repeated tokens and padding.
 
-    cleanup: turn delimiters into spaces, and remove spaces before punctuation and English contractions.
+    cleanup: remove spaces before punctuation and English contractions, then turn delimiters into spaces.
     """
 
     def __init__(self, pad_token: str, word_delimiter_token: str, cleanup: bool) -> None:

@@ -228,7 +228,7 @@ class _Each:
         return f" {character} " if character in self.spaced else character
 
     def then(self, step: _Each) -> _Each | None:
-        """Return one step equivalent to this one followed by the next; None if there is no such step."""
+        """Return one step equivalent to this one followed by the next; None if none is found."""
         after = CharSet.from_ranges((code, code) for code in step.table)
         if self.spaced and (after | step.gone | step.spaced) & (self.spaced | CharSet.of(" ")):
             return None
@@ -354,7 +354,7 @@ class _ReplaceMatches:
 
 
 def _replaced(spans: Sequence[tuple[int, int]], n: int, n_content: int) -> list[int]:
-    """Return the sources of a text in which each span was replaced: the last character of the span, or -1.
+    """Return the sources of a text in which each span was replaced: the character before the span's end, or -1.
 
     n, n_content: numbers of characters of the text, and of the replacement.
     """
@@ -406,7 +406,7 @@ def other_case(name: str) -> dict[int, str]:
 
 @cache
 def _spaces_and_gone(spaces: str, gone: str) -> _Each:
-    """Return the step that turns the characters of one table into spaces, and removes those of another."""
+    """Return the step that turns the characters of one table into spaces, and removes all in another table."""
     from fastbpe.normalization import huggingface_tables as tables
 
     return _Each(dict.fromkeys(_characters(getattr(tables, spaces)), " "), gone=_characters_of(gone))

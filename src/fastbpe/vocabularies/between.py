@@ -46,7 +46,7 @@ def map_between(old: Entries, n_old: int, new: Entries, n_new: int, spell: Spell
     for new_id in same:
         new_to_old[new_id] = new_id
         is_taken[new_id] = 1
-    without = []  # new ids with an entry that no old id has
+    without = []  # new ids with a token, but without a free old id of a common entry
     for new_id, first in enumerate(new_first):
         if first is None or new_to_old[new_id] != NONE:
             continue

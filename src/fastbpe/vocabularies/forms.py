@@ -50,7 +50,7 @@ class Digits:
     """Tokens for numbers of ASCII digits.
 
     n_tokens: mapping – number of digits → how many of the 10, 100, 1,000 … numbers of this length are tokens.
-        Tokens that no text can produce are not counted.
+        Counts only tokens that some text was found to produce.
     groups: mapping – number of digits → sizes of the groups that a number is split into; None: it depends on the
         digits.
     """
@@ -81,7 +81,7 @@ class Indentation:
     """White space at the start of lines.
 
     runs: mapping – "spaces", "tabs", "line feeds" (\\n), "line endings" (\\r\\n) → lengths of the tokens
-        that are such a run and that some text can produce.
+        that are such a run and that some text was found to produce.
     cost: mapping – number of spaces → number of ids that this indentation adds to a line.
     """
 

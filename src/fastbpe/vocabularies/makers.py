@@ -13,7 +13,7 @@ Makers = Mapping[int, tuple[int, int]]  # id of a token → ids of its makers; -
 
 
 def with_makers(tokens: Iterable[int], makers: Makers, known: Collection[int] = ()) -> set[int]:
-    """List tokens and all tokens from which they are made, except known ids and the tokens that make them."""
+    """Return tokens and all tokens from which they are made; leave out known ids, and do not go below these."""
     found: set[int] = set()
     todo = [*tokens]
     while todo:

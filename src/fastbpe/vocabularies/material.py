@@ -84,7 +84,7 @@ class Material:
 
     @cached_property
     def symbols(self) -> dict[int, int]:
-        """Symbol of each id that has one."""
+        """Symbol of each id that has one, except ids for unknown characters."""
         if self.symbol_ids is None:
             return {i: i for i, kind in enumerate(self.kinds) if kind is Kind.TEXT}
         n = len(self.tokens)

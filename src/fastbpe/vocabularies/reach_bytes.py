@@ -55,7 +55,7 @@ class ByteSearch:
         self._texts = [i for i, kind in enumerate(material.kinds) if kind is Kind.TEXT]
         #: By states: the tokens of whole characters that may come next, as a tee: each search reads its own copy.
         self._known_begun: dict[States, Iterator[_Way]] = {}
-        #: By states: the known sequences that begin a character; those whose continuations are still to be found;
+        #: By states: the known sequences that begin a character; those of them that are still to be continued;
         #: and (last id, key of the place after it) of each known sequence.
         self._known_opened: dict[States, tuple[list[_Way], deque[_Way], set[tuple[int, _Key]]]] = {}
         #: By the key of a place inside a character: the tokens that may come next, also a tee.
@@ -263,7 +263,7 @@ class ByteSearch:
                     todo.append((other, after, key, behind + token))
 
     def _coming(self, last: int, here: _Place) -> Iterator[_KeyedWay]:
-        """Yield the tokens that may come next between two characters."""
+        """Yield the tokens that may come next where a character begins."""
         apart = ((i, self._material.tokens[i]) for i in self._short_first if self._stand_apart(last, i))
         return self._keyed(here, apart)
 

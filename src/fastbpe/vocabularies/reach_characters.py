@@ -18,7 +18,7 @@ from fastbpe.vocabularies.trial import Reach, Reason, Trial
 # Texts to put before a piece; characters that are in no piece of two or more characters work best.
 _SEPARATORS = ("", "\x01", "a", "\ue000", '"', "\u3002", " ", "\n", "1", "\u4e2d", "\u0378")
 _BEHIND = ("", "\x01", "a", " a", "\ue000", " \x01", "\u3002")
-_MAX_TEXTS = 1 << 12  # about how many characters to try at most for a byte
+_MAX_TEXTS = 1 << 12  # characters to try for a byte: about the maximum
 _FIRST_TEXTS = 16  # characters that are tried first: nearly always, one of them gives the byte
 _MAX_LETTERS = 8  # characters that are put around a piece
 _MAX_ALL_TEXTS = 1 << 21  # texts that are tried for all pieces together: some seconds
@@ -126,7 +126,7 @@ def _has_piece(material: Material, character: str) -> bool:
 
 
 def characters_with(byte: int) -> Iterator[str]:
-    """Yield characters whose UTF-8 has a byte."""
+    """Yield characters (some, if there are many) whose UTF-8 begins with a byte; a continuation byte ends it."""
     if byte < 0x80:
         yield chr(byte)
     elif byte < 0xC0:

@@ -46,7 +46,7 @@ class ScriptRow:
 
 
 def script_of_text(text: str) -> str:
-    """Return the script of most letters of a text, or the kind of its other characters.
+    """Return the script of most letters of a text; one of WITHOUT_LETTERS if it has no letters.
 
     >>> [script_of_text(text) for text in (" abc", "漢字 a", "12", "!?", "  ")]
     ['Latin', 'Han', 'digits', 'signs', 'white space']

@@ -24,7 +24,7 @@ from fastbpe.web.shelf import Entry
 from fastbpe.web.template_messages import ChatTemplate, Message
 
 MAX_NAMED = 20  # special tokens of a text that are named; the same for added tokens
-MAX_DRAWN = 2000  # characters of a token that are drawn
+MAX_DRAWN = 2000  # characters of a token that are drawn, and bytes that are listed
 _PARTS_A_WRITE = 4096  # parts of a page to share (about one per token) that are sent at a time
 
 
@@ -166,7 +166,7 @@ def pairs(parts: Iterable[Part], at_most: int = MAX_DRAWN) -> list[tuple[str, bo
 def chat(
     tokenizer: Tokenizer, template: ChatTemplate | OwnTemplate, messages: Sequence[Message]
 ) -> dict[str, Any]:
-    """Encode a conversation; only the template's own text may contain special tokens.
+    """Encode a conversation. Special tokens in a message stay text, unless the template changes the messages.
 
     Args:
         tokenizer: the tokenizer.
@@ -225,7 +225,7 @@ def word(tokenizer: Tokenizer, text: str) -> dict[str, Any]:
 
 
 def _end(tokenizer: Tokenizer, piece: MergedPiece) -> list[bytes]:
-    """Return the tokens of a piece after its last merge."""
+    """Return the tokens of a piece: the whole piece if it is a token, else its symbols after the last merge."""
     if piece.whole is not None:
         return [tokenizer.id_to_token(piece.whole)]
     symbols = [*piece.symbols]

@@ -48,8 +48,8 @@ HEADERS = {
 class Guard:
     """ASGI middleware that refuses requests of other web sites.
 
-    It refuses a wrong Host header, the Origin of another site and (except for a link to the page) its
-    Sec-Fetch-Site, methods outside METHODS, websockets, and bodies that are too large.
+    It refuses a wrong Host header, an Origin or (except for a link to the page) a Sec-Fetch-Site of another site,
+    methods outside METHODS, websockets, and bodies that are too large.
 
     Args:
         app: the application.

@@ -52,7 +52,7 @@ class Entry(NamedTuple):
 
 
 class Shelf:
-    """Tokenizers of the page: those given at the start, and the last ones added on the page.
+    """Tokenizers of the page: the given ones, and the last MAX_ADDED that were added on the page.
 
     Args:
         given: names and tokenizers to start with.

@@ -1,6 +1,6 @@
 """Chat templates: messages as the parts of a prompt. Only the template's own parts may contain special tokens.
 
-The templates are those published in the models' cards: ChatML (Qwen, and many others), harmony (gpt-oss), Llama 3,
+The templates are published in the models' cards: ChatML (Qwen, and many others), harmony (gpt-oss), Llama 3,
 Llama 2 and Gemma.
 """
 
@@ -83,7 +83,7 @@ def _gemma(messages: Sequence[Message]) -> Parts:
     parts: Parts = [("<bos>", True)]
     system = ""
     for role, content in messages:
-        if role == "system":  # Gemma has no such role: the next user message begins with the system message
+        if role == "system":  # Gemma has no system role: the next user message begins with the system message
             system = f"{content.strip()}\n\n"
             continue
         name = "model" if role == "assistant" else role
@@ -105,7 +105,7 @@ TEMPLATES = (
 
 
 #: Markers of ChatML in OpenAI's chat models, which the published vocabularies leave out. tiktoken's README has the
-#: ids for cl100k_base. Nobody publishes those for o200k_base, and libraries disagree: these are free ids.
+#: ids for cl100k_base. Nobody publishes ids for o200k_base, and libraries disagree: the ids here are free ones.
 #: The number of tokens does not depend on them.
 MARKERS = {
     "cl100k_base": {"<|im_start|>": 100264, "<|im_end|>": 100265},

@@ -1,4 +1,5 @@
-// Chat view: messages in the form of a template, encoded so that no message makes a special token.
+// Chat view: messages in the form of a template. No message makes a special token, unless the template changes
+// the messages.
 import { bookOf, chat, complain, complaintBefore } from "./api.js";
 import { byId, counted, fillSelect, make, showNote } from "./dom.js";
 import { TokenView } from "./token_view.js";

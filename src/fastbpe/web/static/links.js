@@ -18,7 +18,7 @@ export async function fragmentOf(state) {
   return fragment;
 }
 
-/** Read a fragment; null: it holds no state. */
+/** Read a fragment; null: it holds no state. A damaged one is an error. */
 export async function stateOf(fragment) {
   if (!fragment.startsWith("#1")) return null;
   try {

@@ -73,7 +73,7 @@ export class TextPage {
     }
   }
 
-  /** Mark the text of a token in all panels; without a place, take the marks away. */
+  /** Mark the text of a token in the other panels; start -1: take the marks away. */
   markSame(from, start, end) {
     for (const panel of this.panels) panel.view.markSame(panel === from ? -1 : start, end);
   }
@@ -84,7 +84,7 @@ export class TextPage {
     return text.isWellFormed?.() === false ? text.toWellFormed() : text;
   }
 
-  /** Add a panel for a tokenizer; without a key, for one that has no panel yet. */
+  /** Add a panel for a tokenizer; without a key, for the last one that has no panel, or else the first. */
   addPanel(key) {
     if (this.panels.length >= this.facts.max_tokenizers) return;
     const used = this.panels.map((panel) => panel.key);
@@ -247,7 +247,7 @@ class Panel {
     this.ids.hidden = !ids.length;
   }
 
-  /** Write the counts: tokens, bytes per token, the ratio to the fewest tokens, and the cost if there is a price. */
+  /** Write the counts: tokens, bytes and characters per token, the ratio to the fewest tokens, and the cost. */
   count() {
     if (!this.now) return;
     const { sizes, found, best } = this.now;

@@ -9,7 +9,8 @@ const BEFORE_AND_AFTER = 250; // pixels that are drawn beyond the view
  * @param {string} text
  * @param {Uint32Array|null} ends end of each token in the text; null: not known
  * @param {number} n number of tokens
- * @returns {Array<{first: number, last: number, lines: number, units: number}>} tokens from first to before last
+ * @returns {Array<{first: number, last: number, lines: number, units: number}>}
+ *   tokens from first to before last; units: their UTF-16 code units, or 4 per token if ends is null
  */
 export function blocksOf(text, ends, n) {
   const blocks = [];

@@ -39,7 +39,8 @@ export class TokenView {
    * @param {Element} parent
    * @param {string} label name for screen readers
    * @param {Object} kinds kind to meaning
-   * @param {function(number, number)} tell called with the place in the text of a token that is pointed at; -1: none is
+   * @param {function(number, number)} tell called with the place in the text of the token that is pointed at, or
+   *   else chosen; -1: none
    */
   constructor(parent, label, kinds, tell = () => {}) {
     this.tell = tell;
@@ -294,7 +295,7 @@ export class TokenView {
     this.activate(Math.min(last, to()));
   }
 
-  /** Return the token on the line below (1) or above (-1). */
+  /** Return the nearest token on the line below (1) or above (-1), or the next token if none is drawn there. */
   beside(step) {
     const box = (i) => byId(`${this.prefix}-${i}`)?.getClientRects()[0];
     const from = box(this.active);
@@ -313,7 +314,7 @@ export class TokenView {
   }
 }
 
-/** Give an element these children; those that it has already stay where they are, and need no new layout. */
+/** Give an element these children. Children that it has already stay where they are, and need no new layout. */
 function setChildren(parent, children) {
   const wanted = new Set(children);
   for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
