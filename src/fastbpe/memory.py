@@ -57,7 +57,7 @@ def release_memory() -> int:
     Kept:
 
     - The int objects of ids and offsets, which lists of ids share: 32 bytes each, up to 32 MB per process.
-    - The tables of a tokenizer, as long as it lives, and tables that it builds at first use: those for decoding
+    - The tables of a tokenizer, as long as it lives, and tables that it builds at first use: for decoding
       (16 bytes for each id), for `explain`, the order of tokens for `completions`, and up to 32 sets of special
       tokens that calls allowed.
 

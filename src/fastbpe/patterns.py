@@ -301,8 +301,8 @@ def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
     Args:
         pattern: name, regex, list of these, or None. A list of one item means that item. Names in llama.cpp's
             `tokenizer.ggml.pre` (`OTHER_NAMES`) mean the equivalent named pattern. Another str of 2 to 64 letters,
-            digits and `_`, not only of digits and `_`, is an unknown name, and so is one with `-` that has a digit
-            or `_` or is similar to a known name. For a regex that matches such a text, write `(?:gpt9)`.
+            digits and `_`, not only of digits and `_`, is an unknown name. So is one with `-` that has a digit or
+            `_`, or is similar to a known name. For a regex that matches such a text, write `(?:gpt9)`.
 
     Returns:
         (first name of the pattern in `PATTERNS` or None, pattern). "llama4" is the same text as "o200k", so its

@@ -53,7 +53,7 @@ TOOL_COSTS: Mapping[str, _ToolCosts] = {"o200k_base": _ToolCosts(7), "cl100k_bas
 def estimate(
     encoding: str, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None, count: Count
 ) -> EstimatedCount:
-    """Estimate the tokens of a request to OpenAI's chat API, including those that begin the reply.
+    """Estimate the tokens of a request to OpenAI's chat API, with the tokens that begin the reply.
 
     encoding: one of TOOL_COSTS; messages, tools: results of `checked` and `checked_tools`.
 

@@ -1,6 +1,7 @@
 """Harmony, the published format of gpt-oss: the parts of a prompt. Only its own parts may have special tokens.
 
-The text equals that of the library openai-harmony with its default system message and a date; tests compare them.
+The text equals the text from the library openai-harmony with its default system message and a date; tests
+compare them.
 """
 
 from __future__ import annotations

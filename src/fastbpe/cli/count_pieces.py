@@ -143,7 +143,7 @@ def _count(args: argparse.Namespace) -> None:
         raise OptionError(
             "--neighbours needs --base MODEL and --superwords auto: neighbours are tokens of the base"
         )
-    if args.superwords is not None:  # --pattern is the tokenizer's, as in train
+    if args.superwords is not None:  # --pattern is for loading the tokenizer, as in train
         options.pop("pattern", None)
         tokenizer = load_text_model(args.superwords if args.base is None else args.base, args.pattern)
         options |= (

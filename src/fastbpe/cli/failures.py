@@ -89,7 +89,7 @@ def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
         if name not in flags:
             text = text.removesuffix(advice)
     text = text.replace("count_pieces with ", "count-pieces with ")  # function → command
-    flags.setdefault("overwrite", "--force")  # for advice about other commands: all writers have it
+    flags.setdefault("overwrite", "--force")  # for advice about another command that writes a file
 
     def option(found: re.Match[str]) -> str:
         name, value = found.groups()

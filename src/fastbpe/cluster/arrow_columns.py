@@ -66,7 +66,7 @@ def check_is_text(kind: Any, column: str) -> None:
 def texts_of(tables: Iterable[Any], column: str, where: str, skip: Callable[[], object] | None) -> Iterator[bytes]:
     """Yield each row of a column as a document. tables: Arrow tables or record batches.
 
-    where: the part of the whole table, for errors.
+    where: name of the tables, such as a partition, for errors.
     skip: function to call for each row without text, which is then skipped; None: raise an error.
 
     Raises FormatError if a row is null, TypeError if the column does not contain strings.

@@ -175,6 +175,6 @@ def require_extras(path: AnyPath, format: str | None = None) -> None:
 
 
 def has_size_of_text(path: AnyPath) -> bool:
-    """Tell by the name of a file whether its size is that of its text: it is neither compressed nor a table."""
+    """Tell by the name of a file whether the file is as large as its text: neither compressed nor a table."""
     by_name, packing = named(path)
     return by_name not in TABLES and not packing

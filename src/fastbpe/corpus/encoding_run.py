@@ -189,7 +189,7 @@ class Run:
         """Encode and write all batches.
 
         Args:
-            batches: those after the progress to resume from.
+            batches: the batches after the progress to resume from.
             files: all input files, for the total of the progress bar.
             reporter: gets the phase "encoding", in bytes of the stored input files.
 

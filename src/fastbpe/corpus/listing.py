@@ -22,11 +22,13 @@ class Listing:
     """Lister of the files that one call reads. It warns of a file listed twice.
 
     A folder means all files below it with the extension .txt, .jsonl, .ndjson, .jsonlines, .jl, .parquet or
-    .arrow, possibly followed by .gz, .gzip, .zst or .zstd, and .json files of JSON lines that have the field;
-    sorted by name. With a format, it means the files whose names show that format, or show none; .json counts as
-    JSON lines. A pattern (`**` matches any folders) means the files that match, sorted by name. Both leave out
-    hidden files (names that begin with a dot, and all below such folders), unless a pattern itself has the dot. A
-    path like "s3://bucket/folder/" is remote; see `corpus.remote`.
+    .arrow, possibly followed by .gz, .gzip, .zst or .zstd. It also means .json files of JSON lines that have the
+    field. The files are sorted by name. With a format, a folder means the files whose names show that format, or
+    show none; .json counts as JSON lines.
+
+    A pattern (`**` matches any folders) means the files that match, sorted by name. Both leave out hidden files
+    (names that begin with a dot, and all below such folders), unless a pattern itself has the dot. A path like
+    "s3://bucket/folder/" is remote; see `corpus.remote`.
 
     Args:
         format: the caller's format, or None.

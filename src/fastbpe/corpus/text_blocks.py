@@ -90,7 +90,10 @@ def last_end(data: bytes, separator: bytes | None, cut: Cut | None, *, is_whole:
 
 
 def _safe_cut(data: bytes, n_all: int, cut: Cut, n_separator: int) -> int:
-    """Find the last safe cut before bytes that may begin a separator. n_all: bytes of data and of its rest."""
+    """Find the last safe cut before bytes that may begin a separator.
+
+    n_all: number of bytes of data and of the incomplete character after it.
+    """
     at, end = cut(data), max(n_all - n_separator + 1, 0)
     if at <= end:
         return at

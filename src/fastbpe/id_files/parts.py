@@ -231,7 +231,7 @@ def _sets(paths: Any, suffixes: Sequence[str]) -> dict[tuple[Path, int], dict[in
 
 
 def read_part(path: Path, dtype: str | None = None) -> Part:
-    """Describe a file of ids, and check all that can be checked without reading it.
+    """Describe a file of ids, and check all that can be checked without reading its ids.
 
     Args:
         path: the file.

@@ -1,7 +1,7 @@
 """Decoders of Hugging Face's tokenizers for tokens that arrive one by one. Text is returned once it is certain.
 
 Each step becomes one or more stages of a chain. A stage takes items and returns items: tokens before the first
-Fuse or ByteLevel, parts of one text after it. All items that a stage returns, including those from `finish`, equal
+Fuse or ByteLevel, parts of one text after it. All items that a stage returns, also from `finish`, together equal
 the result of its step for the whole list. The state of a stage consists of immutable values, so that `copy.copy`
 saves it.
 """

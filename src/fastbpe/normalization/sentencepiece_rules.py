@@ -126,8 +126,8 @@ def compile_rules(rules: Mapping[str, str]) -> bytes:
     """Compile rules (source → target) into a charsmap, byte for byte as sentencepiece 0.2.3 does.
 
     Raises:
-        ValueError: there are no rules; a source is empty, contains a NUL or equals its target; or more than 31
-            sources are prefixes of one.
+        ValueError: there are no rules; a source is empty, contains a NUL, is longer than 4,096 bytes or equals its
+            target; or more than 31 sources form a chain, each a prefix of the next.
     """
     for source, target in rules.items():
         if source == target:

@@ -1,4 +1,4 @@
-"""Pre-tokenizers of Hugging Face tokenizers, including those that change text: a splitter, then stages.
+"""Pre-tokenizers of Hugging Face tokenizers, also the ones that change text: a splitter, then stages.
 
 ByteLevel replaces bytes by GPT-2's characters, and may put a space before each piece that does not begin with one.
 Metaspace replaces spaces by a mark such as U+2581, and may put one before each piece that does not begin

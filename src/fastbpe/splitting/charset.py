@@ -218,7 +218,7 @@ def _script(loose_name: str) -> CharSet:
 
 @cache
 def without_script() -> CharSet:
-    """Return the characters without a script: unassigned ones, and those for private use."""
+    """Return the characters without a script: unassigned characters, and characters for private use."""
     return _categories("cn", "co")
 
 

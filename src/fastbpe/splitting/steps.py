@@ -181,10 +181,9 @@ def step_of(described: Mapping[str, Any]) -> Step:
 
 
 def as_pattern(steps: Sequence[Step]) -> tuple[bool, Pattern]:
-    r"""Return (True, patterns) if regexes, applied in order, split as the steps do; (False, None)
-    if the function finds none.
+    r"""Return (True, regexes that, applied in order, split as the steps do); (False, None) if none are found.
 
-    (True, None): the steps split nothing.
+    (True, None): the steps split nothing. Raises PatternError for a regex that cannot be translated.
 
     >>> as_pattern([Split(pattern=r"\d"), ByteLevel(use_regex=False)])
     (True, '\\d')

@@ -4,8 +4,8 @@ It differs from Python's: `$` matches only at the end of the text, `\Z` also bef
 hex digit; `\<` and `\>` are word boundaries. As in Python, `.` excludes only U+000A, and `{,n}` counts from 0.
 
 Features that no tokenizer uses raise PatternError: subroutines, conditionals, `\K`, `\G`, `(?U)`, `(?R)`,
-back-references that ignore case, quantifiers on assertions, repeated quantifiers (tiktoken's engine reads
-`a{1}{2}` as `a{1}` and the literal text `{2}`), and flags such as `(?i)` within all but non-capturing groups.
+back-references that ignore case, quantifiers on assertions, repeated quantifiers, and flags such as `(?i)` within
+all but non-capturing groups. (tiktoken's engine reads `a{1}{2}` as `a{1}` and the literal text `{2}`.)
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def with_makers(tokens: Iterable[int], makers: Makers, known: Collection[int] = 
 
 
 def choose(n: int, ranked: Iterable[int], makers: Makers, always: Collection[int]) -> set[int]:
-    """Choose n tokens: those that always stay, then the best ones, each with its makers if these still fit.
+    """Choose n tokens: `always` with their makers, then the best ones, each with its makers if these still fit.
 
     Args:
         n: at least the number of `always` with their makers, at most the number of all tokens.

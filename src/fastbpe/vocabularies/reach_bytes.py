@@ -55,8 +55,8 @@ class ByteSearch:
         self._texts = [i for i, kind in enumerate(material.kinds) if kind is Kind.TEXT]
         #: By states: the tokens of whole characters that may come next, as a tee: each search reads its own copy.
         self._known_begun: dict[States, Iterator[_Way]] = {}
-        #: By states: the known sequences that begin a character; those of them that are still to be continued;
-        #: and (last id, key of the place after it) of each known sequence.
+        #: By states: the known sequences that begin a character; the sequences that are still to be continued; and
+        #: (last id, key of the place after it) of each known sequence.
         self._known_opened: dict[States, tuple[list[_Way], deque[_Way], set[tuple[int, _Key]]]] = {}
         #: By the key of a place inside a character: the tokens that may come next, also a tee.
         self._known_inside: dict[_Key, Iterator[_KeyedWay]] = {}
@@ -293,7 +293,7 @@ class ByteSearch:
 
     @cached_property
     def _short_first(self) -> list[int]:
-        """Tokens by length, without those that begin inside a character."""
+        """Tokens that begin where a character begins, short ones first."""
         tokens = self._material.tokens
         whole = [i for i in self._texts if not _n_continuations(tokens[i])]
         return sorted(whole, key=lambda i: len(tokens[i]))
