@@ -45,8 +45,8 @@ _IDS = re.compile(r"[\[\],\d]+")
 class Parser(argparse.ArgumentParser):
     """Parser that suggests the most similar option, command or choice for an unknown one.
 
-    It refuses an option given twice if that takes one value; argparse would use the last one. An error has two
-    lines: the mistake with its way out, and the usage.
+    It refuses an option that takes one value but is given twice; argparse would use the last value. An error has
+    two lines: the mistake with its way out, and the usage.
 
     Attributes:
         summary: str – the command in a few words.
@@ -97,7 +97,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(WRONG_USAGE)
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        """Convert a value. Raises ArgumentError for an empty path: a shell's unset variable is not this folder."""
+        """Convert a value. Raises ArgumentError for an empty path, such as from an unset variable of a shell."""
         if not arg_string and action.metavar in _PATHS:
             name = "/".join(action.option_strings) or action.metavar
             raise argparse.ArgumentError(None, f"{name} is empty; pass a name, or . for this folder")

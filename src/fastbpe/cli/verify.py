@@ -154,7 +154,7 @@ def _verify_vocabulary(
 
 
 def _lacking_format(path: Path) -> str:
-    """Return the format of a file that does not store its split pattern; "" if it does."""
+    """Return the format of a file or folder if it does not store the split pattern; "" for any other."""
     if path.suffix == ".tiktoken":
         return "tiktoken"
     return "gpt2" if (path / "merges.txt").exists() and not (path / "tokenizer.json").exists() else ""

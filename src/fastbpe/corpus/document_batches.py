@@ -56,7 +56,7 @@ class Corpus:
 
 
 def document_batches(texts: Iterable[Document]) -> Iterator[list[Document]]:
-    """Yield documents in lists of about a million characters, in order.
+    """Yield documents in order, in lists of about a million characters or bytes; more if the last one is long.
 
     >>> [*document_batches(["one", b"two"])]
     [['one', b'two']]

@@ -120,7 +120,7 @@ def recognise(file: ReadAhead, said: str, field: str, where: object) -> str:
 
     It is JSON Lines if the first line is an object with the field, or if the second line also begins an object.
     Of a first line longer than 1 MiB, only the beginning counts. A file with the extension .json is always JSON
-    Lines unless its first line is longer than 1 MiB and does not begin like an object.
+    Lines, except if its first line is longer than 1 MiB and begins with a brace, but not with a key after it.
 
     file: the stream, at its beginning. said: "json" if the name ends with .json, otherwise "".
 

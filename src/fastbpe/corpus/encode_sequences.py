@@ -58,7 +58,7 @@ def encode_sequences(
 
     Raises:
         FormatError: a sequence contains something other than symbols; the message contains its place.
-        FileExistsError: out exists, and overwrite is False.
+        FileExistsError: a file of the output exists, and overwrite is False.
     """
     started = time.perf_counter()
     settings = {"sequences": [[os.path.abspath(file), file.stat().st_mtime_ns] for file in files], **vars(job)}

@@ -64,7 +64,7 @@ class Job:
         format: str or None – format of all inputs; None: by name, or else by content.
         on_error: str – "raise" an error for a document that cannot be read, or "skip" it.
         errors: str – "strict": bytes that are not UTF-8 are an error; "replace": they become U+FFFD.
-        header: str or None – header in front of the ids of a .bin, one of id_headers.HEADERS.
+        header: str or None – header in front of the ids of a .bin, one of id_headers.HEADERS; None: no header.
     """
 
     identity: Mapping[str, Any]

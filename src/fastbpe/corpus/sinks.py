@@ -86,7 +86,8 @@ def check_suffix(out: AnyPath) -> None:
 def check_output(out: AnyPath) -> None:
     """Raise an error for a path to which ids cannot be written.
 
-    Its extension is not one of SUFFIXES, it is a folder, its folder is missing, or a package is.
+    The extension is not one of SUFFIXES, the path is a folder, its parent folder does not exist, or the format
+    needs pyarrow, which is not installed.
     """
     check_suffix(out)
     if out.is_dir():

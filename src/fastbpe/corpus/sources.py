@@ -93,6 +93,10 @@ def resolve(
         OptionError: an option cannot have an effect.
         TrainingError: all strings of a list are files or folders, but not all look like paths.
         TypeError: the source is not a path or an iterable of documents.
+
+    Warns:
+        FormatWarning: a file is listed twice.
+        TrainingWarning: the first of several texts is the name of a file.
     """
     options = _Options(format, text_field, separator)
     listing = Listing(format, text_field)

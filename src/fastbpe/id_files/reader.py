@@ -270,7 +270,7 @@ class StoredIds(Sequence[Any]):
         return start, end
 
     def _range(self, start: int, end: int) -> memoryview:
-        """Return ids, counted over all parts. Copies them if they are in several parts."""
+        """Return the ids between two positions among all parts. Copies them if they are in several parts."""
         part = bisect_right(self._first_ids, start) - 1
         views: list[memoryview] = []
         while start < end:

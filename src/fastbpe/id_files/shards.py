@@ -202,7 +202,10 @@ def _done(path: AnyPath, settings: Mapping[str, Any], *, overwrite: bool) -> Fil
 
 
 class _Manifest:
-    """Function that writes a shard's manifest, at the end of its run. inputs: as for `manifests.write`."""
+    """Function that writes a shard's manifest, at the end of its run. inputs: as for `manifests.write`.
+
+    Raises ValueError if an input has changed since the function was created.
+    """
 
     def __init__(self, settings: Mapping[str, Any], inputs: Sequence[tuple[str, AnyPath | FilePart]]) -> None:
         self._settings, self._inputs = settings, inputs

@@ -61,7 +61,7 @@ class EachToken(Step):
 
 
 class Spaced(EachToken):
-    """Puts a space before each token except the first; used if there is no decoder."""
+    """Step that puts a space before each token except the first; used if there is no decoder."""
 
     knows_first = True
 
@@ -70,7 +70,7 @@ class Spaced(EachToken):
 
 
 class BPEDecoder(EachToken):
-    """Replaces the suffix of words by a space, and removes it in the last token."""
+    """Step that replaces the suffix of words by a space, and removes it in the last token."""
 
     knows_last = True
 
@@ -83,7 +83,9 @@ class BPEDecoder(EachToken):
 
 
 class WordPiece(EachToken):
-    """Removes the prefix from parts of words, and puts a space before other tokens; not in the first token.
+    """Step that removes the prefix from parts of words, and puts a space before other tokens.
+
+    The first token keeps its prefix, and gets no space.
 
     cleanup: remove spaces before punctuation and English contractions.
     """
@@ -101,7 +103,7 @@ class WordPiece(EachToken):
 
 
 class Metaspace(EachToken):
-    """Turns a character into spaces; removes it in the first token unless the scheme is "never"."""
+    """Step that turns a character into spaces, or removes it in the first token unless the scheme is "never"."""
 
     def __init__(self, replacement: str, prepend_scheme: str) -> None:
         self.replacement = replacement
@@ -113,7 +115,7 @@ class Metaspace(EachToken):
 
 
 class Replace(EachToken):
-    """Replaces a text, or matches of a regular expression, in each token.
+    """Step that replaces a text, or matches of a regular expression, in each token.
 
     text: the text to replace. "", for which the content is put around each character, and None use `change`.
     """
@@ -133,7 +135,7 @@ class Replace(EachToken):
 
 
 class Strip(EachToken):
-    """Removes a character at both ends of each token, up to a maximum number at each end."""
+    """Step that removes a character at both ends of each token, up to a maximum number at each end."""
 
     def __init__(self, content: str, start: int, stop: int) -> None:
         self.content, self.start, self.stop = content, start, stop
@@ -150,14 +152,14 @@ class Strip(EachToken):
 
 
 class Fuse(Step):
-    """Joins all tokens into one."""
+    """Step that joins all tokens into one."""
 
     def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:
         return ["".join(tokens)]
 
 
 class ByteLevel(Step):
-    """Turns GPT-2's characters into the text of their bytes, as a list of one token."""
+    """Step that turns GPT-2's characters into the text of their bytes, as a list of one token."""
 
     def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:
         return [b"".join(map(self.of, tokens)).decode("utf-8", errors)]
@@ -172,7 +174,10 @@ class ByteLevel(Step):
 
 
 class ByteFallback(Step):
-    """Turns each run of byte tokens, such as <0x0A>, into text; one U+FFFD per byte if it is not UTF-8."""
+    """Step that turns each run of byte tokens, such as <0x0A>, into text.
+
+    A run that is not UTF-8 becomes one U+FFFD per byte.
+    """
 
     @staticmethod
     def is_byte(token: str) -> bool:
@@ -204,7 +209,7 @@ def byte_values(tokens: Any) -> bytes:
 
 
 class CTC(Step):
-    """Removes repeated tokens and padding.
+    """Step that removes repeated tokens and padding.
 
     cleanup: remove spaces before punctuation and English contractions, then turn delimiters into spaces.
     """

@@ -98,7 +98,7 @@ def _token_stage(step: Step, errors: str, *, joins: bool) -> Stage:
 
 
 class _Tokens(Stage):
-    """Changes each token by itself. The latest token is held back if its result depends on being the last."""
+    """Stage that changes each token by itself. It holds the latest one back if the last one differs."""
 
     def __init__(self, step: EachToken) -> None:
         self._step = step
@@ -120,7 +120,7 @@ class _Tokens(Stage):
 
 
 class _Ends(Stage):
-    """Changes each token by itself. Returns at once the part that is the same if no token follows."""
+    """Stage that changes each token by itself. It returns at once the part that is the same in a last token."""
 
     def __init__(self, step: EachToken) -> None:
         self._step = step
@@ -149,7 +149,7 @@ def _n_equal(one: str, other: str) -> int:
 
 
 class _Runs(Stage):
-    """Decodes runs of byte tokens. A run is held back until it ends, since any byte may make it invalid UTF-8."""
+    """Stage that decodes runs of byte tokens. It holds a run back: any further byte may make it invalid."""
 
     def __init__(self, errors: str) -> None:
         self._errors = errors
@@ -170,7 +170,7 @@ class _Runs(Stage):
 
 
 class _Bytes(Stage):
-    """Decodes the bytes of ByteLevel. Up to three bytes, which may become a character, are held back."""
+    """Stage that decodes the bytes of ByteLevel. It holds back up to three bytes, which may become a character."""
 
     def __init__(self, errors: str) -> None:
         self._errors = errors
@@ -187,7 +187,7 @@ class _Bytes(Stage):
 
 
 class _Changes(Stage):
-    """Removes repeated tokens and padding, and turns delimiters into spaces, as CTC does."""
+    """Stage of a CTC, which removes repeated tokens and padding, and may clean up."""
 
     def __init__(self, step: steps_of.CTC) -> None:
         self._step = step
@@ -231,7 +231,7 @@ def _joined_english() -> list[Stage]:
 
 
 class _Strip(Stage):
-    """Removes a character at both ends, up to a maximum number at each end."""
+    """Stage that removes a character at both ends of a text, up to a maximum number at each end."""
 
     def __init__(self, content: str, start: int, stop: int) -> None:
         self._content, self._start, self._stop = content, start, stop
@@ -250,7 +250,7 @@ class _Strip(Stage):
 
 
 class _Replace(Stage):
-    """Replaces a text. If the input ends with a part of it, that part is held back."""
+    """Stage that replaces a text. If the input ends with the beginning of this text, it holds that part back."""
 
     def __init__(self, text: str, content: str) -> None:
         self._text, self._content = text, content
@@ -269,7 +269,7 @@ class _Replace(Stage):
 
 
 class _Whole(Stage):
-    """Changes the whole text. most: a text with more characters does not change; None: no limit."""
+    """Stage that changes the whole text. most: a text with more characters does not change; None: no limit."""
 
     def __init__(self, step: Step, errors: str, *, most: int | None = None) -> None:
         self._step, self._errors, self._most = step, errors, most

@@ -196,7 +196,7 @@ class _Form:
 
 @dataclass(frozen=True)
 class _Each:
-    """Replaces single characters. If a character is in several arguments, the first of them counts.
+    """Step that replaces single characters. If a character is in several arguments, the first of them counts.
 
     table: code point → replacement.
     gone: characters to remove.
@@ -248,7 +248,7 @@ class _Each:
 
 
 class _PythonLower:
-    """Makes text lower case as Python does: a final sigma depends on the letters beside it."""
+    """Step that makes text lower case as Python does: a final sigma depends on the letters beside it."""
 
     def __call__(self, text: str) -> str:
         return text.lower()
@@ -258,7 +258,7 @@ class _PythonLower:
 
 
 class _Bytes:
-    """Replaces characters with GPT-2's characters for their bytes."""
+    """Step that replaces characters with GPT-2's characters for their bytes."""
 
     def __call__(self, text: str) -> str:
         shown = bytes_to_unicode()
@@ -316,7 +316,7 @@ class _Replace:
 
 
 class _ReplaceMatches:
-    """Replaces the matches of a regex."""
+    """Step that replaces the matches of a regex."""
 
     def __init__(self, pattern: str, content: str) -> None:
         from fastbpe.splitting.empty_matches import matches

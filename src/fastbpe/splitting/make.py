@@ -54,8 +54,8 @@ def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Spli
     >>> make_splitter(r"[a-z]+", drop_unmatched=True).pieces("one 2 three")
     [(0, 3), (6, 11)]
 
-    Raises PatternError for an invalid pattern, a pattern that matches the empty string, or more than MAX_STEPS
-    patterns.
+    Raises PatternError for a pattern that is invalid, can match the empty string, or cannot be compiled; and for
+    more than MAX_STEPS patterns.
     """
     if pattern is None:
         return Splitter()
@@ -93,7 +93,7 @@ def _scanner_spec(pattern: str | tuple[str, ...], drop_unmatched: bool) -> Scann
 def engine_of(pattern: str, *, keep_gaps: bool = True) -> Engine | None:
     """Create the engine for a pattern; None if the engine cannot run the pattern.
 
-    Raises PatternError for an invalid pattern, or a pattern that matches the empty string.
+    Raises PatternError for an invalid pattern, or a pattern that can match the empty string.
     """
     program = _compiled(pattern)
     return None if program is None else Engine(pattern, **vars(program), keep_gaps=keep_gaps)

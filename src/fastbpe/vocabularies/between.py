@@ -20,7 +20,8 @@ def map_between(old: Entries, n_old: int, new: Entries, n_new: int, spell: Spell
     A new id is mapped to an old id with a common entry, to the same number if possible. An id without a token in
     both vocabularies is mapped to itself, so that the map of a vocabulary to itself keeps all rows.
 
-    n_old, n_new: numbers of ids; spell: returns the old ids for the bytes of tokens that only `new` has.
+    n_old, n_new: numbers of ids.
+    spell: returns the old ids for the bytes of each token whose new id gets no old id. They are its `init_from`.
     """
     old_first, old_more = _by_id(old, n_old)
     new_first, new_more = _by_id(new, n_new)

@@ -105,7 +105,7 @@ def describe_indentation(tokenizer: Described, material: Material, producible: C
 
 
 def shown_lengths(lengths: Sequence[int]) -> str:
-    """Format lengths as ranges.
+    """Format ascending lengths as ranges; "none" without lengths.
 
     >>> shown_lengths([1, 2, 3, 5, 8, 9])
     '1-3, 5, 8-9'

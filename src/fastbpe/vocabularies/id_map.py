@@ -345,7 +345,7 @@ def _checked(new_to_old: Iterable[int], n_old: int) -> array[int]:
 def _starts(
     init_from: Mapping[int, Iterable[int]] | Sequence[Iterable[int]] | None, new_to_old: array[int], n_old: int
 ) -> dict[int, tuple[int, ...]]:
-    """Return the old ids from which the rows of new ids start; new ids without any are left out.
+    """Return the old ids from which the rows of added ids start; added ids without any are left out.
 
     Raises:
         ValueError: an id is out of range, a kept id starts from an id other than its old one, or a sequence has

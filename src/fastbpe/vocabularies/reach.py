@@ -5,7 +5,7 @@ A token with such a text is *producible*: the text was encoded, and its ids cont
 
 - Bytes. The bytes of the token do not occur in any UTF-8.
 - Merges. If a merge made the token in the ids of a text, then merging its bytes by themselves also makes it: no
-  merge has crossed the ends of its stretch, so every merge inside it was the same as in merging its bytes by
+  merge has crossed the ends of the token, so every merge inside it was the same as in merging its bytes by
   themselves. So if merging its bytes leaves anything else, no merge makes it in any text. It can then only be a
   whole piece, if the vocabulary looks these up first, and only if its bytes are whole characters, as pieces are.
 - Splitter. A token is inside one piece. `splitting.piece_language` accepts every piece that the split pattern can
@@ -13,10 +13,9 @@ A token with such a text is *producible*: the text was encoded, and its ids cont
   begins or ends inside a character, every character with these bytes at that place is considered.
 - Neighbours. A token is between other tokens, or at an end of its piece. If two tokens are adjacent in the ids of
   a piece, merging the bytes of the two by themselves leaves these two: otherwise the first merge across their
-  boundary would have happened in the piece as well. Which tokens may follow a token depends
-  on the rest of its character and on the pattern. A token is impossible if no piece can end with it, and every
-  token that may follow merges with it or cannot lead to the end of a piece. The same argument applies to the
-  tokens before it.
+  boundary would have happened in the piece as well. Which tokens may follow a token depends on the rest of its
+  character and on the pattern. A token is impossible if no piece can end with it, and every token that may follow
+  merges with it or cannot lead to the end of a piece. The same argument applies to the tokens before it.
 - Names. Added tokens and user-defined symbols are found before merging, the leftmost first. If the token contains
   one that is found anywhere, then in each text the name's first character belongs to a name: to this one, or to
   one that begins before it or is longer. So no merge makes the token.

@@ -34,7 +34,7 @@ class _Place:
     begun: bytes = b""
 
 
-#: Token that may come next: its id, the bytes of the sequence up to its end, the place after it.
+#: Token that may come next: its id, the bytes of the sequence of tokens that it ends, the place after it.
 _Way = tuple[int, bytes, _Place]
 #: Key of a place. Equal keys mean that the same tokens can follow, to places with equal keys.
 _Key = tuple[States | None, int | bytes]
@@ -193,7 +193,7 @@ class ByteSearch:
                     yield before, inside
 
     def _begun(self, begin: States) -> Iterator[_Way]:
-        """Return the tokens of whole characters that may come next: (id, bytes, the position after it)."""
+        """Iterate over the tokens of whole characters that may come next: (id, bytes, position after it)."""
         if begin not in self._known_begun:
             (self._known_begun[begin],) = tee(self._read_each(begin), 1)
         return copy(self._known_begun[begin])

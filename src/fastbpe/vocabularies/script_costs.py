@@ -23,7 +23,7 @@ class ScriptRow:
     script: str – script of most of a token's letters, such as "Latin"; for tokens without letters "digits",
         "signs" or "white space"; "part of a character"; "names" for special, added, user-defined and unknown
         tokens.
-    n_tokens: int – number of tokens of the vocabulary.
+    n_tokens: int – number of the vocabulary's tokens of this script.
     bytes_per_token: float – mean length of these tokens, in bytes.
     n_ids: int – number of ids in the corpus for characters of the script; 0 without a corpus.
     n_bytes: int – number of bytes of the corpus for these ids.

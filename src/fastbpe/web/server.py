@@ -62,7 +62,7 @@ class WebServer:
         )
 
     def run(self) -> None:
-        """Answer requests until `stop`, or until the process gets SIGINT or SIGTERM; then raise it again."""
+        """Answer requests until `stop`, SIGINT or SIGTERM. At the end, raise the signal again."""
         with self._socket:
             self._server.run(sockets=[self._socket])
 
