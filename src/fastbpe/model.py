@@ -358,7 +358,7 @@ class CodePointModel(_CodePointFields):
 
     Attributes:
         piece_bytes: bytes – the pieces of all ids, concatenated, normally UTF-8. No piece is empty. No two are
-            equal, except that in a model without merges one of TEXT_TYPES may equal one of another type.
+            equal, except that in a model without merges a piece of TEXT_TYPES may equal a piece of another type.
         piece_ends: bytes – offset in piece_bytes of the end of each piece, uint32.
         scores: bytes – score of each id, float32. In a BPE model, the pair that makes the piece with the highest
             score merges first.

@@ -181,7 +181,7 @@ class Tokenizer:
             raise self._unknown(ids) from None
 
     def _unknown(self, ids: Sequence[int]) -> Exception:
-        """Return the error for the first id that is not an unsigned 32-bit integer, or else not a token."""
+        """Return the error for the first id beyond 32 bits, or else for the first id that is not a token."""
         for number in map(index, ids):
             if not 0 <= number <= _MAX_U32:
                 return OverflowError(f"id {number} is not an unsigned 32-bit integer")
@@ -237,7 +237,10 @@ def _restored(cls: type[Tokenizer], pattern: str, merges: list[Pair]) -> Tokeniz
 
 
 def _checked(name: str, value: SupportsIndex, most: int | None = None) -> int:
-    """Return an argument as an integer from 0 to `most`; None: no maximum. Raises TypeError or OverflowError."""
+    """Return an argument as an integer from 0 to `most`; None: no maximum.
+
+    Raises OverflowError for another integer, TypeError for anything else.
+    """
     try:
         number = index(value)
     except TypeError as error:

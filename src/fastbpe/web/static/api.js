@@ -125,7 +125,7 @@ export class TokenBook {
   /**
    * Ask for what is missing.
    * @param {Array<[number, string]>} wanted ids, each with its text
-   * @returns {Promise<boolean>} something new is known
+   * @returns {Promise<boolean>} whether anything new is known
    */
   async learn(wanted) {
     const missing = new Map();

@@ -32,7 +32,7 @@ export function fillSelect(select, options) {
 
 const HIDDEN = /[\p{C}\p{Zl}\p{Zp}]/gu; // characters without a shape; directional ones would reorder a note
 
-/** Show a note, or hide it if there is nothing to say. Names of files and messages of templates show every character. */
+/** Show a note, or hide it if there is nothing to say. A character without a shape is shown as its code point. */
 export function showNote(element, said) {
   element.textContent = said.replace(HIDDEN, (one) => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
   element.hidden = !said;
@@ -68,7 +68,7 @@ export function setDirection(field, text) {
   if (field.dir !== direction) field.dir = direction;
 }
 
-/** Offer bytes as a file to keep. */
+/** Offer a blob to the user as a download. */
 export function keepAsFile(blob, name) {
   const link = make("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
