@@ -32,12 +32,12 @@ cdef struct Token:
 
 
 cdef struct Files:
-    uint8_t* bytes_  # bytes of all tokens, in the order of the file
+    uint8_t* bytes_  # bytes of all tokens except names, in the order of the file
     Token* tokens  # in the order of the file
     uint32_t n
     uint32_t max_id
     uint32_t* by_id  # index in `tokens` plus one; 0: no token has the id
-    uint32_t* slots  # hash table of the tokens' bytes (open addressing); index in `tokens` plus one; 0: empty
+    uint32_t* slots  # hash table by bytes, without names (open addressing); index in `tokens` plus one; 0: empty
     size_t mask  # number of slots - 1
     uint64_t seed  # seed of the hash; random, so that nobody can make a file whose tokens collide
     uint8_t* line  # bytes of the token that a line forms
@@ -56,7 +56,8 @@ def read(const uint8_t[::1] vocab not None, const uint8_t[::1] merges not None):
     Returns:
         (token_bytes, token_ends, merges, names, unmade), or None if the slow twin must read the files.
         token_bytes, token_ends, merges: as in `Model`.
-        names: (JSON string with its quotes, id) of each text that stands for no bytes.
+        names: (JSON string with its quotes, id) of each text that stands for no bytes. A text may appear twice:
+            the caller checks this.
         unmade: ids of the tokens of several bytes that no merge forms.
     """
     cdef Files files
@@ -123,7 +124,11 @@ cdef const uint8_t* _read_entry(Files* files, const uint8_t* at, const uint8_t* 
 
 
 cdef const uint8_t* _read_token(const uint8_t* at, const uint8_t* end, uint8_t** to, Token* token) noexcept nogil:
-    """Read a JSON string and write its bytes to `to[0]`, unless it is a name. Returns its end, or NULL."""
+    """Read a JSON string. If it stands for bytes, write these to `to[0]`, and advance `to[0]` past them.
+
+    Returns:
+        The position after the string; NULL: it is damaged, empty or too long.
+    """
     cdef const uint8_t* start = at
     cdef String string
     cdef Py_ssize_t n
@@ -151,7 +156,7 @@ cdef bint _index(Files* files) noexcept nogil:
     """Fill the tables by bytes and by id.
 
     Returns False if two tokens have the same bytes or the same id, if too many ids are unused, or
-    if out of memory.
+    if out of memory. Two names with the same text are not found here.
     """
     cdef uint32_t i
     cdef size_t at
@@ -250,10 +255,11 @@ cdef bint _read_merge(Files* files, const uint8_t* at, const uint8_t* end) noexc
 
 
 cdef inline uint32_t _guess_merged(const Files* files, size_t n) noexcept nogil:
-    """Try the token with the id after the previous line's: it is nearly always right, and found without hashing.
+    """Try the id after the one that the previous merge made: it is nearly always right, and needs no hashing.
 
     Returns:
-        Its index in `tokens` plus one; 0 if its bytes differ from those of the line.
+        The index in `tokens` plus one; 0: this is the first merge, or that id has no token with the n bytes in
+        `files.line`.
     """
     cdef uint32_t token_id, at
     if not files.n_merges:

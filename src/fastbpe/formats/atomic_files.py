@@ -47,7 +47,9 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
     fill: function that writes the bytes into an open file.
 
     Raises:
-        PermissionError: the folder is read-only, or the file is: it is kept, as `open` would keep it.
+        PermissionError: the folder or the existing file is read-only.
+        FileNotFoundError: the folder does not exist; the error names the folder.
+        OSError: the file cannot be written for another reason. These errors name `path`.
     """
     target = os.path.realpath(path)
     try:

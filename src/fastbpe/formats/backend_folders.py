@@ -1,9 +1,9 @@
 """Folders of GPT-SW3 and BertGeneration: a sentencepiece model that encodes the texts between added tokens.
 
 transformers runs these classes in Python: they look for special tokens in the original text, and let sentencepiece
-encode the text between them, which GPT-SW3 changes before (`normalization.gpt_sw3_texts`). For added tokens, see
-`python_backend`. `table_folders` reads most models of BertGeneration. tests/conformance/test_sw3_folders.py and
-test_bert_generation_folders.py compare folders with transformers 5.24.
+encode the text between them. GPT-SW3 first changes this text (`normalization.gpt_sw3_texts`). For added tokens,
+see `python_backend`. `table_folders` reads most models of BertGeneration. tests/conformance/test_sw3_folders.py
+and test_bert_generation_folders.py compare folders with transformers 5.24.
 """
 
 from __future__ import annotations

@@ -198,7 +198,10 @@ def _read_section(lines: _Lines, name: str, ids: Mapping[bytes, int]) -> tuple[d
 
 
 def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) -> None:
-    """Raise FormatError if a merge joins a token that no earlier one makes: the reference never applies it."""
+    """Raise FormatError if a merge joins a token that no earlier merge makes.
+
+    The reference implementation never applies such a merge. Tokens of one byte need no merge.
+    """
     bad = out_of_order(merges, tokens)
     if bad is not None:
         raise FormatError(

@@ -1,8 +1,8 @@
 """Folders of ByT5, Dia and Perceiver, which have no vocabulary: each byte of a text has an id.
 
-The tokens of some roles have the first ids, and the bytes the next ones. In Dia, the bytes begin at 0 too, unless
-a file sets `offset`; an id without a token decodes to chr(its byte). transformers runs the classes in Python; see
-`python_backend`.
+The tokens of some roles have the first ids, and the bytes the next ones. In Dia, byte b has the id b + `offset` of
+tokenizer_config.json (default 0), so the first three tokens may share ids with bytes. An id without a token
+decodes to chr(its byte). transformers runs the classes in Python; see `python_backend`.
 tests/conformance/test_byte_folders.py compares folders with transformers 5.24.
 """
 
@@ -161,7 +161,7 @@ def _extra(
 
 
 def _decoder(named: NamedTokens, class_name: str, fail: Callable[[str], NoReturn]) -> dict[int, Definition]:
-    """Return id → token: the tokens of roles for the first ids, and the tokens of added_tokens_decoder."""
+    """Return id → token: the tokens of roles have the first ids, unless added_tokens_decoder has others there."""
     found = {token.content: token for token in named.decoder.values()}
     first: dict[int, Definition] = {}
     kind = CLASSES[class_name]

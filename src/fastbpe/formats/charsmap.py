@@ -1,7 +1,7 @@
 """Rules of a precompiled charsmap, read in Python: pairs of a source text and its target.
 
-The trie of sources is a double array (Darts): the children of a unit are at its base ^ byte, and its value, the
-offset of the target, at the base itself. `_core/normalize` applies the rules to whole texts.
+The trie of sources is a double array (Darts): a unit's child for a byte is at base ^ byte, and its value, the
+offset of the target, is at the base itself. `_core/normalize` applies the rules to whole texts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def _offset(unit: int) -> int:
 
 
 _ACCENT = "\u0301"  # a combining mark, two bytes of UTF-8
-#: Characters of at most three bytes of UTF-8 that many sets of rules change.
+#: Characters to try; many sets of rules change the first three. With _ACCENT, each is a grapheme of at most five
+#: bytes of UTF-8: tokenizers replaces such a grapheme as a whole, so the accent is lost.
 _LIKELY = ("\ufb01", "\u00a0", "\u3000", *map(chr, range(0x20, 0x3100)))
 
 

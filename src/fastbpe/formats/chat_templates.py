@@ -15,7 +15,7 @@ from fastbpe.formats.json_object import name_of, read_object
 from fastbpe.model import Chat
 
 CONFIG, FILE, MORE = "tokenizer_config.json", "chat_template.jinja", "additional_chat_templates"
-MAX_TEMPLATE_BYTES = 1 << 20  # of a file that holds a template
+MAX_TEMPLATE_BYTES = 1 << 20  # of a template's file; in tokenizer_config.json, the limit counts characters
 DEFAULT = "default"
 
 _MAP = "special_tokens_map.json"

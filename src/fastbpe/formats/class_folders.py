@@ -2,7 +2,7 @@
 
 The class takes vocabulary, merges and added tokens from the file, and in some cases the post-processor. This
 module replaces the file's other steps by the steps of the class (`class_steps`, `piece_classes`), and the usual
-readers read the result.
+readers read the result. It also makes a tokenizer.json from a vocab.txt, or from a vocab.json with a merges.txt.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Prepared(NamedTuple):
 
     Attributes:
         described: the file; vocabulary and merges are empty if they are in `entries`.
-        entries: vocabulary and merges.
+        entries: vocabulary and merges; None: `described` has them.
         named: tokens that the other files of the folder name.
     """
 
@@ -56,11 +56,11 @@ class Prepared(NamedTuple):
     named: NamedTokens
 
     def data(self) -> bytes:
-        """Return the bytes of the file, without vocabulary and merges if they are apart."""
+        """Return the bytes of the file, without vocabulary and merges if `entries` has them."""
         return json.dumps(self.described).encode()
 
     def with_vocabulary(self, path: str) -> bytes:
-        """Return the bytes of the whole file."""
+        """Return the bytes of the file, with vocabulary and merges from the original file at `path`."""
         model = tokenizer_json.read_json(bytes(map_file(path)), path)["model"]
         full = {**self.described["model"], **{key: model[key] for key in ("vocab", "merges") if key in model}}
         return json.dumps({**self.described, "model": full}).encode()
@@ -72,10 +72,11 @@ def prepare(
     """Read the tokenizer.json of a folder, and replace its steps by the steps of the class.
 
     Args:
-        names_count: write into the tokenizer.json also the tokens that the other files name.
+        names_count: add the tokens that the folder's other files name to the added tokens.
 
     Returns:
-        None if the file's own steps apply.
+        The tokenizer.json with the steps of the class; None: the file's own steps apply, or it is another kind of
+        file.
 
     Raises:
         FormatError: a damaged file, or one from which transformers cannot make a tokenizer.
@@ -196,8 +197,8 @@ class _File:
     """Vocabulary and added tokens of a tokenizer.json.
 
     Attributes:
-        top: the file, without vocabulary and merges if they are apart.
-        apart: its vocabulary and merges; None: the file has them.
+        top: the file, without vocabulary and merges if `apart` has them.
+        apart: its vocabulary and merges, from a fast reader; None: `top` has them.
         pieces: its pieces by id, if its model scores pieces.
         own: added tokens of the file itself.
         vocabulary: ordinary token → id.
@@ -255,7 +256,7 @@ class _OfPieces(OfPieces):
         return {**self._steps(), "post_processor": self._processor(file, find), "model": model}
 
     def relisted(self, file: _File) -> list[list[Any]]:
-        """Return the pieces by id if the class adds some; [] if it uses the file's pieces.
+        """Return [piece, score] by id if the class adds pieces; [] if it uses the file's pieces.
 
         MBart50Tokenizer adds the codes of all languages to a file without such codes.
         """
@@ -307,7 +308,14 @@ class _OfBuilt:
         return as_template(class_steps.PLAIN, token) if own is None else own
 
     def _token(self, find: Find, name: str) -> tuple[str, int]:
-        """Return the text and the id of a template's token. name: a role, another name in the files, or a text."""
+        """Return the text and the id of a template's token.
+
+        name: a role, another name in the files, or a text. A text that is not a token gets the id of the unknown
+            token.
+
+        Raises:
+            FormatError: a role has no token with an id, or there is no unknown token for a text.
+        """
         content = self.named.roles.get(name, "") if name in ROLES else name
         if found := self.named.named.get(name):
             content = found.content
@@ -353,7 +361,7 @@ class _OfBuilt:
 
 
 def _charsmap(top: Part) -> list[dict[str, Any]]:
-    """Return the first Precompiled of a file's normalizers; []: it has no such step."""
+    """Return a list of the first Precompiled among a file's normalizers; []: it has no such step."""
     found = top.value.get("normalizer")
     steps = found.get("normalizers") if isinstance(found, dict) and found.get("type") == "Sequence" else [found]
     for step in steps if isinstance(steps, list) else ():

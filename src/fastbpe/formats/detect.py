@@ -63,7 +63,7 @@ def read(
 def _read_folder(
     where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
 ) -> Model | CodePointModel:
-    """Read the model in a folder: in the tokenizer's file, by the rules of the class that the other files name."""
+    """Read the tokenizer's file in a folder by the rules of the class that the other files name."""
     from fastbpe.formats import json_object
     from fastbpe.formats.huggingface import class_settings, named_tokens, tokenizer_config
 
@@ -211,7 +211,10 @@ def _read_prepared(
 
 
 def _with_pattern(model: Model | CodePointModel, pattern: PatternLike, where: str) -> Model:
-    """Set the split pattern of a model, and drop its pre-tokenizers; the model keeps its other steps."""
+    """Set the split pattern of a model, and drop its pre-tokenizers; the model keeps its other steps.
+
+    Raises FormatError for a model that is not byte-level.
+    """
     if not isinstance(model, Model) or model.spelling is not None:
         raise _has_own(where, "split pattern", "pattern")
     kept = {name: value for name, value in model.huggingface.items() if name != "pre_tokenizer"}
@@ -266,7 +269,10 @@ def _read_beside(
     special_tokens: Mapping[str, int] | None,
     named: NamedTokens | None,
 ) -> Model | CodePointModel:
-    """Read the tokenizer's file in a folder, with the tokens that the other files name."""
+    """Read the tokenizer's file in a folder, with the tokens that the other files name.
+
+    named: these tokens; None: the caller replaces them by special_tokens.
+    """
     data = map_file(path)
     if named is None:
         return _parse(data, path, pattern, special_tokens)
@@ -414,7 +420,8 @@ def _read_huggingface(
 def read_rest(data: bytes, entries: Entries) -> Model | CodePointModel | None:
     """Read a tokenizer.json whose vocabulary and merges are in `entries`, and empty in the data.
 
-    Returns None if it must be read as a whole. Raises FormatError for a damaged file.
+    Returns None if the file must be read as a whole, or is another JSON object. Raises FormatError for a damaged
+    file.
     """
     from fastbpe.formats.huggingface.read import WholeFileNeeded
 
@@ -425,7 +432,7 @@ def read_rest(data: bytes, entries: Entries) -> Model | CodePointModel | None:
 
 
 def _is_llama_kind(data: bytes) -> bool:
-    """Tell whether a tokenizer.json writes spaces as U+2581, instead of bytes as GPT-2's characters."""
+    """Tell whether a tokenizer.json seems to write spaces as U+2581, and not to spell bytes as GPT-2 does."""
     if _has_type(data, b"ByteLevel"):
         return False
     if _has_type(data, b"ByteFallback") or _has_type(data, b"Metaspace"):

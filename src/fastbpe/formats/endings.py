@@ -53,6 +53,7 @@ def format_of(
     """Return the format that a path selects; native if the name has no extension.
 
     mode: "byte", "codepoint" or "character".
+    model_type: type of the model, in the mode "character".
     of_whole_words: the superwords consist of whole words, so .model means BoundlessBPE's format.
 
     >>> format_of("tokenizer.json", "byte"), format_of("a.model", "codepoint"), format_of("gpt2/", "byte")

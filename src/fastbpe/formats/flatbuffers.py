@@ -40,11 +40,11 @@ class Builder:
         return self.byte_vector(data, len(data) // len(values), len(values))
 
     def byte_vector(self, data: bytes, alignment: int, n: int | None = None) -> int:
-        """Write a vector and return its position; 0 if it is empty.
+        """Write a vector from its bytes and return its position; 0 if it is empty.
 
         Args:
             data: the bytes of its elements.
-            alignment: the alignment of its first element.
+            alignment: the alignment of its first element, in bytes.
             n: the number of elements; None: each is a byte.
         """
         if not data:

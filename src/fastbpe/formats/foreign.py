@@ -1,4 +1,7 @@
-"""Recognise files that are often passed by mistake in place of a vocabulary, by their first bytes."""
+"""Recognise files that are often passed by mistake in place of a vocabulary.
+
+The first bytes show their kind; in a short JSON file, the keys do.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from fastbpe.errors import FormatError
 from fastbpe.model import Buffer
 
 _HEAD_BYTES = 4096  # bytes at the start of a file that are examined
-_MAX_MESSAGE_BYTES = 1 << 16  # of a JSON message from a server
+_MAX_MESSAGE_BYTES = 1 << 16  # of a JSON file that is parsed to find its kind
 _POINTER = b"version https://git-lfs"
 _OID = rb"(?m)^oid sha256:([0-9a-f]{64})$"
 _SIZE = rb"(?m)^size ([0-9]+)$"

@@ -59,7 +59,7 @@ def recognise_vocab(data: Buffer) -> bool:
 
 
 def recognise_merges(data: Buffer) -> bool:
-    """Tell whether the first line that is not blank looks like a merge."""
+    """Tell whether the first line that is not blank (in 4,096 bytes) is a version line or looks like a merge."""
     for line in bytes(data[:4096]).decode(errors="replace").split("\n"):
         if line.strip():
             return line.startswith(_VERSION) or _LINE.fullmatch(line) is not None
@@ -92,6 +92,9 @@ def sibling(path: str, *, is_vocab: bool) -> str:
     """Return the path of the other file of a pair: in the same folder, with the matching name.
 
     is_vocab: `path` is the file of ids, not of merges.
+
+    Raises:
+        FormatError: there is no such file.
     """
     folder, name = os.path.split(path)
     tried = []
@@ -157,9 +160,9 @@ def parse(
         settings: settings of the class that the folder names. With them, only named tokens are special.
 
     Raises:
-        FormatError: a damaged file, or an unknown split pattern.
+        FormatError: a damaged file, tokens of characters instead of bytes, or no split pattern is known.
     """
-    import hashlib  # here: importing it takes time, and no other format needs it
+    import hashlib  # here: importing it takes time
 
     check_entries(vocab, where[0], b":")
     check_entries(merges, where[1], b"\n")

@@ -18,7 +18,7 @@ _ENTRY_BYTES = 4  # the fewest that an entry takes in any format
 
 
 def check_entries(data: Buffer, where: str, *marks: bytes) -> None:
-    """Raise FormatError for more than MAX_ENTRIES entries. Each has about one of each mark in `marks`."""
+    """Raise FormatError if one of the marks occurs more than MAX_ENTRIES times: an entry has about one of each."""
     if len(data) <= _ENTRY_BYTES * MAX_ENTRIES:
         return
     raw = bytes(data)

@@ -101,7 +101,9 @@ def _as_sentencepiece(model: CodePointModel) -> CodePointModel:
 
 
 def parse(data: Buffer, where: str) -> Model | CodePointModel:
-    """Read the model in a file's bytes. Tables of a byte-level model are views of them, but not merges and scores.
+    """Read the model in a file's bytes.
+
+    The tables of a byte-level model are views of these bytes; merges, superword merges and scores are copied.
 
     Raises:
         FormatError: a damaged file, or one from a newer fastbpe.

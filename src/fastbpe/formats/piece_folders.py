@@ -61,11 +61,11 @@ class OfPieces:
 
     Attributes:
         pieces: pieces of the model with their scores, by id.
-        charsmap: normalization rules of the model as a normalizer; []: none.
+        charsmap: list of the model's normalization rules as one normalizer; []: the model has no rules.
         unknown_piece: id of the unknown token in the model.
         extra: tokens without a role: control symbols and user-defined pieces of the model; for a tokenizer.json,
             special tokens of the other files.
-        named: tokens that the other files of the folder name, and those that the class adds.
+        named: tokens that the other files of the folder name, and tokens that the class adds.
     """
 
     pieces: _Scored
@@ -166,7 +166,7 @@ class OfPieces:
         raise FormatError(f"{where}: {name}: must be {expected}, not {value!r:.60}")
 
     def _with_rules(self, named: NamedTokens) -> NamedTokens:
-        """Return the tokens that the files name, with those that the class adds."""
+        """Return the tokens that the files name, with the tokens that the class adds."""
         self.states_mask = "mask_token" in named.named or "mask" in named.silenced
         if self.class_name == "Pegasus" and not self.states_mask:
             named = named._replace(named={**named.named, "mask_token": Definition("<mask_2>", is_text=True)})

@@ -52,7 +52,7 @@ cdef struct Lines:
 
 
 def parse(const uint8_t[::1] data not None):
-    """Return (token_bytes, token_ends) as in `Model`, by rank; None if a line is not plain."""
+    """Return (token_bytes, token_ends) as in `Model`, by rank; None if the slow twin must read the file."""
     cdef Lines lines
     cdef size_t n_bytes = <size_t> data.shape[0]
     cdef bint plain
@@ -73,7 +73,7 @@ def parse(const uint8_t[::1] data not None):
 
 
 cdef bint _read(const uint8_t* at, size_t n_bytes, Lines* lines) noexcept nogil:
-    """Read all lines in the order of the file."""
+    """Read all lines in the order of the file. Returns False if a line is not plain, or if memory runs out."""
     cdef const uint8_t* end = at + n_bytes
     cdef size_t i, max_tokens = 1
     cdef uint8_t* to
@@ -147,7 +147,7 @@ cdef const uint8_t* _base64(const uint8_t* at, const uint8_t* end, uint8_t** to)
 
 
 cdef bint _all_new(Lines* lines) noexcept nogil:
-    """Return True if no token appears twice."""
+    """Return True if no token appears twice; False also if memory runs out."""
     cdef size_t mask = 4, at
     cdef uint32_t i
     cdef Token* token
@@ -171,7 +171,7 @@ cdef bint _all_new(Lines* lines) noexcept nogil:
 
 
 cdef bint _by_rank(Lines* lines) noexcept nogil:
-    """Fill the table by rank. Returns False if a rank appears twice, or too many ranks are unused."""
+    """Fill the table by rank. Returns False if a rank appears twice, too many are unused, or memory runs out."""
     cdef uint32_t i
     if lines.max_rank > MAX_UNUSED_IDS + <uint64_t> (UNUSED_PER_TOKEN + 1) * lines.n:
         return False

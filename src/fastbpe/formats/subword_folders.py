@@ -22,7 +22,7 @@ from fastbpe.model import PAIR, TEXT, CodePointModel, Model, Spelling, Symbols, 
 
 _END, _GOES_ON = gpt2.WORD_END, "@@"
 _FAIRSEQ = ("vocab.txt", "bpe.codes")  # their lines end with a count
-_FIRST = ("bos", "pad", "eos", "unk")  # roles of the tokens before those of vocab.txt
+_FIRST = ("bos", "pad", "eos", "unk")  # roles of the tokens before the tokens of vocab.txt
 _BLANKS = r"\s\x1C-\x1F"  # white space as in Python and its package re; the package regex has only \s
 
 
@@ -61,7 +61,7 @@ def finds(folder: str, class_name: str) -> bool:
 def read(
     folder: str, config: Mapping[str, Any], class_name: str, special_tokens: Mapping[str, int] | None = None
 ) -> Model | CodePointModel:
-    """Read the model of a folder. Requires: `finds` it.
+    """Read the model of a folder. Requires: finds(folder, class_name).
 
     Args and errors: as for `table_folders.read`.
     """

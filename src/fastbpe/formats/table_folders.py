@@ -35,7 +35,7 @@ from fastbpe.model import (
 )
 
 _VOCABULARY, _DICTIONARY = "vocab.json", "dict.txt"
-_FIRST = ("bos", "pad", "eos", "unk", "sep", "cls")  # roles of the tokens before those of dict.txt
+_FIRST = ("bos", "pad", "eos", "unk", "sep", "cls")  # roles of the tokens before the tokens of dict.txt
 _FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>")  # in PLBART, they take the places of the first three pieces
 _MASK = "<mask>"
 _ROLES = {"bos": "<s>", "eos": "</s>", "pad": "<pad>", "unk": "<unk>"}
@@ -94,7 +94,7 @@ def finds(folder: str, class_name: str) -> bool:
 def read(
     folder: str, config: Mapping[str, Any], class_name: str, special_tokens: Mapping[str, int] | None = None
 ) -> Model | CodePointModel:
-    """Read the model of a folder. Requires: `finds` it.
+    """Read the model of a folder. Requires: finds(folder, class_name).
 
     special_tokens: must be None: the class has its own.
 

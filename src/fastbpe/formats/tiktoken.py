@@ -52,7 +52,7 @@ def parse(
 
     Args:
         known: the published vocabulary with these bytes; None: look it up by SHA-256.
-        named: None: the file is not in a tokenizer's folder.
+        named: tokens that other files of its folder name; None: the file is not in a tokenizer's folder.
 
     Raises:
         FormatError: a damaged file, an unknown one if `pattern` is None, or an id in `named` that is too large.

@@ -21,8 +21,8 @@ from fastbpe.model import AddedToken, Model, around
 GEMMA = "gemma4"
 #: Names of `tokenizer.ggml.pre` that mean these steps.
 PRE_NAMES = (GEMMA, "granite-embed-multi-311m", "sarvam-moe")
-_ANY_LINES = "sarvam-moe"  # the bos token is not forced, and lines are merged like other text
-_MAX_LINES = 256  # line feeds in a token: checking a longer run takes too long
+_ANY_LINES = "sarvam-moe"  # bos is not forced, and runs of line feeds are merged like other text
+_MAX_LINES = 256  # line feeds in a token; a file with a longer run is refused, as checking it takes too long
 
 #: Normalizer and pre-tokenizer, as in a tokenizer.json.
 STEPS: Mapping[str, Any] = {
@@ -80,7 +80,9 @@ def _check_bytes(keys: Keys, merges: Sequence[str]) -> None:
 def _check_lines(
     keys: Keys, vocabulary: Mapping[str, int], merges: Sequence[str], added: Sequence[AddedToken]
 ) -> None:
-    """Fail if merging does not make a token of line feeds: llama.cpp encodes such a token as a whole.
+    """Fail for a token of line feeds that merging does not make, or that has more than _MAX_LINES of them.
+
+    llama.cpp encodes such a token as a whole.
 
     A token whose text contains an added token need not be checked, because such a text is cut before merging. This
     is not true of special tokens: they cut a text only if the caller allows them.

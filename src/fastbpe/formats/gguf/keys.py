@@ -70,7 +70,7 @@ class Keys:
                 self.fail("tokens", f"the ids {seen[token]} and {i} are both the token {token!r:.80}")
 
     def check_bytes(self, tokens: Sequence[bytes], types: Sequence[int]) -> None:
-        """Fail if a token of type BYTE is too short for the form <0x0A>: llama.cpp does not load such a file."""
+        """Fail if a token of type BYTE is shorter than "<0x": llama.cpp does not load such a file."""
         for i, (token, kind) in enumerate(zip(tokens, types, strict=True)):
             if kind == PieceType.BYTE and len(token) < len("<0x"):
                 self.fail(

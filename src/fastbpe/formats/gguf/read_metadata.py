@@ -30,7 +30,7 @@ def parse(
 
     Args:
         pattern: split pattern from the caller, for a file whose pre-tokenizer is not in PRE_TOKENIZERS.
-        special_tokens: not for files of the kinds "llama" and "t5".
+        special_tokens: they replace the special tokens of the file; an error for the kinds "llama" and "t5".
 
     Raises:
         FormatError: a damaged file, a tokenizer of another kind, or an argument that contradicts the file.
@@ -117,10 +117,10 @@ def _pre_tokenizer(keys: Keys, pattern: PatternLike) -> PreTokenizer:
 def _tokens(
     keys: Keys, listed: Sequence[bytes], *, skips_merges: bool
 ) -> tuple[list[bytes], dict[str, int], list[AddedToken], dict[bytes, int]]:
-    """Return (ordinary tokens by id, special tokens, added tokens, text → id of each ordinary token).
+    """Return (ordinary tokens by id, special tokens, added tokens, text → id of the tokens that merges may use).
 
-    skips_merges: a whole piece becomes its token without merges, so tokens that llama.cpp never finds in text are
-        left out.
+    skips_merges: a whole piece becomes its token without merges, so ordinary tokens that llama.cpp never finds in
+        text are left out.
     """
     tokens: list[bytes] = []
     special: dict[str, int] = {}

@@ -17,7 +17,7 @@ from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import TEXT, AddedToken, CodePointModel, Model, PieceType
 
 _NEVER = -1e30  # score of a piece that is never on the best path
-#: Key of an array → type of its items; and type of any other value in Python → its type in the file.
+#: Key of an array → type of its items.
 _ITEMS = {
     "tokens": metadata.STRING,
     "merges": metadata.STRING,
@@ -25,10 +25,12 @@ _ITEMS = {
     "scores": metadata.FLOAT32,
     "precompiled_charsmap": metadata.UINT8,
 }
+#: Type of any other value in Python → its type in the file.
 _TYPES = {bytes: metadata.STRING, bool: metadata.BOOL, int: metadata.UINT32}
 _SUFFIX = "spaces at the end of words (treat_whitespace_as_suffix)"
 _UNUSED = "[PAD{}]"  # text of an id without a token, as llama.cpp's converter writes it
-#: Options of a sentencepiece model that a GGUF file cannot store, with the values that it need not store.
+#: Option of a sentencepiece model that a GGUF file cannot store → the value that it need not store, and what any
+#: other value means, for errors.
 _OFF = {
     "remove_extra_whitespaces": (False, "the removal of extra white space"),
     "escape_whitespaces": (True, "spaces that are not escaped as U+2581"),
@@ -50,8 +52,9 @@ def dump_byte_level(
 
     Args:
         pre: name of the split pattern.
-        added_tokens: added tokens; a special one may also be in special_tokens.
-        roles: "bos", "eos", "pad", "unk" → id.
+        added_tokens: only the flags of special ones are used, as special_tokens has their ids.
+        n_ids: number of ids, of all kinds of tokens and of gaps.
+        roles: "bos", "eos", "pad", "unk" → id; None: no token.
         template: (ids before a text, ids after it).
     """
     texts = [text_of(token) for token in tokens] + [""] * (n_ids - len(tokens))

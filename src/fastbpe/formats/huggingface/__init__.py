@@ -5,8 +5,8 @@ vocabulary and merges into bytes and ids; `_vocab_json` is its fast twin for pla
 `read_llama` a `CodePointModel` with `Conventions` for the differences between tokenizers and sentencepiece.
 `read_characters` and `read_segmented` read all other files.
 `llama_spaces` has the normalizers for each of sentencepiece's options about spaces, `llama_symbols` the Split that
-finds user-defined pieces; both read only the form that they write. Normalization rules that tokenizers would apply
-differently are refused, with a text that shows the difference: `formats.charsmap.shown_apart`.
+finds user-defined pieces; both read only the form that they write. The writers refuse normalization rules that
+tokenizers would apply differently, and show a text that differs: `formats.charsmap.shown_apart`.
 
 Pre-tokenizers that are equivalent to one or several regexes become a `pattern`. Others stay in the model
 unchanged, and `tokenizer.families.step_objects` builds splitters from them. `templates` reads post-processors,

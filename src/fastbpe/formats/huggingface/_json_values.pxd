@@ -1,6 +1,6 @@
 """Steps from key to key and item to item of JSON objects and arrays, for the readers of vocabularies.
 
-Like those of json_lexer, the functions return positions.
+As in json_lexer, a function returns the position after what it reads, or NULL if the file is damaged there.
 """
 
 from libc.stdint cimport uint8_t
@@ -17,7 +17,7 @@ cdef inline const uint8_t* read_key(const uint8_t* at, const uint8_t* end, Strin
 cdef inline const uint8_t* next_item(
     const uint8_t* at, const uint8_t* end, uint8_t first, uint8_t closing
 ) noexcept:
-    """Go from the end of an item to the next item, past a comma, or to the closing bracket.
+    """Return the position of the next item, past a comma, or of the closing bracket. at: the end of an item.
 
     Args:
         first: the byte with which an item begins; 0: any byte except the closing bracket.
@@ -33,7 +33,7 @@ cdef inline const uint8_t* next_item(
 
 
 cdef inline const uint8_t* skip_value(const uint8_t* at, const uint8_t* end) noexcept:
-    """Skip a value by counting brackets, without checking it: Python's json reads it later."""
+    """Skip a value by counting brackets, without checking it: a JSON parser reads it later."""
     cdef size_t depth = 0
     cdef String string
     while at < end:

@@ -10,7 +10,10 @@ from fastbpe._core.common.hashing cimport mix
 cdef inline bint cut_merge(
     const uint8_t* left, uint32_t* n_left, const uint8_t** right, uint32_t* n_right
 ) noexcept:
-    """Cut "left right" at its only space. n_left: length of the whole text; receives the left token's."""
+    """Cut "left right" at its only space. Returns False for a version line, and unless there is just one space.
+
+    n_left: length of the whole text before the call; the call sets it to the length of the left token.
+    """
     cdef uint32_t n = n_left[0]
     if n >= 8 and memcmp(left, b"#version", 8) == 0:
         return False

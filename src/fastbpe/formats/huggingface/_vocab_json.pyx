@@ -1,6 +1,6 @@
 """Reader of a plain vocabulary and its merges in a tokenizer.json: the fast twin of `byte_vocabulary`.
 
-They make up nearly all of such a file. Python's json reads the rest. If a file has anything unusual, this reader
+They make up nearly all of such a file. A JSON parser reads the rest. If a file has anything unusual, this reader
 gives up without a message: the slow twin then reads the file, or reports the error and its position.
 """
 
@@ -150,8 +150,8 @@ cdef class Entries:
         """Write the bytes and ends of the tokens, and count the bytes that are tokens.
 
         Returns:
-            The number of bytes written; -1 if an id below n_ids is not taken, or if a token (unless `strict`: a
-            token in a merge) contains a character that stands for no byte.
+            The number of bytes written; -1 if an id below n_ids is not taken, or if a token that is not dropped
+            contains a character that stands for no byte. Unless `strict`, this applies only to tokens in merges.
         """
         cdef bint[256] has_byte
         cdef uint32_t i, token_id, end = 0
@@ -181,7 +181,8 @@ cdef class Entries:
     def pieces(self):
         """Return (piece_bytes, piece_ends, merges) as in `CodePointModel`.
 
-        None if an id is not taken or a piece is empty: the slow twin must read the file.
+        None if an id up to the greatest is not taken, a piece is empty, or the pieces have at least 2**32 - 1
+        bytes: the slow twin must read the file.
         """
         cdef uint32_t token_id, end = 0
         cdef size_t n_bytes = 0
@@ -363,7 +364,7 @@ cdef class Entries:
         return at
 
     cdef bint _index_ids(self) noexcept:
-        """Fill the table by id. Returns False if an id appears twice, or if out of memory."""
+        """Fill `_by_id`; allocate `_used` and `_merged`. Returns False if an id is repeated or memory runs out."""
         cdef uint32_t i, longest = 0
         self._by_id = <uint32_t*> malloc((<size_t> self._max_id + 1) * sizeof(uint32_t))
         self._used = <uint8_t*> calloc(<size_t> self._max_id + 1, 1)
@@ -434,11 +435,11 @@ cdef class Entries:
         """Look up the tokens of n merges, and the tokens that they form.
 
         Args:
-            made: index of the entry that the previous merge formed; updated.
+            made: index of the entry that the previous merge formed, NONE before the first; updated.
             are_distinct: set to False if two merges form the same token.
 
         Returns:
-            False if one of these is not a token.
+            False if one of these texts is not a token.
         """
         cdef int i
         cdef uint32_t left, right
@@ -490,7 +491,7 @@ cdef bint _stands_for_byte(str text) noexcept:
 def read(data, bint needs_merges=True):
     """Read a tokenizer.json; None if the slow twin must read it.
 
-    needs_merges: give up if the file has no merges, as for WordPiece and WordLevel.
+    needs_merges: give up if the file has no merges; files of WordPiece and WordLevel have no merges.
     """
     cdef Entries entries = Entries()
     entries._data = bytes(data)

@@ -101,7 +101,7 @@ def read_merges(model: Part, vocabulary: Mapping[str, int], prefix: bytes = b"")
 
 
 def _without(token: str, prefix: bytes, model: Part, place: str) -> str:
-    """Remove the bytes of the prefix from the start of a token, as tokenizers does."""
+    """Remove as many bytes as the prefix has from the start of a token, whatever they are, as tokenizers does."""
     data = token.encode()
     rest = data[len(prefix) :].decode(errors="replace")
     if len(data) < len(prefix) or len(rest.encode()) != len(data) - len(prefix):
@@ -114,7 +114,10 @@ def _without(token: str, prefix: bytes, model: Part, place: str) -> str:
 
 
 def pairs_of(model: Part) -> Iterable[tuple[int, tuple[str, str]]]:
-    """Yield (index, (left, right)) of each merge, written as "left right" or ["left", "right"]."""
+    """Yield (index, (left, right)) of each merge, written as "left right" or ["left", "right"].
+
+    Skips texts that begin with "#version".
+    """
     merges = model.get("merges", list)
     as_text = bool(merges) and isinstance(merges[0], str)
     for number, merge in enumerate(merges):
@@ -130,10 +133,10 @@ def pairs_of(model: Part) -> Iterable[tuple[int, tuple[str, str]]]:
 
 
 def read_added_tokens(top: Part, vocabulary: Vocabulary, named: NamedTokens | None = None) -> list[AddedToken]:
-    """Return the added tokens in the order of their ids, with those named in other files of the folder.
+    """Return the added tokens in the order of their ids, including the tokens in `named`.
 
     Raises:
-        FormatError: an added token lacks a member, or a member has a wrong type.
+        FormatError: an added token lacks a member, or a member has a wrong type or value.
 
     Warns:
         FormatWarning: a token gets another id than in the file, as in tokenizers.
@@ -168,7 +171,7 @@ def read_added_tokens(top: Part, vocabulary: Vocabulary, named: NamedTokens | No
 
 
 def _take_all(batch: Sequence[Any], vocabulary: Vocabulary, ids: dict[str, int], following: int) -> int | None:
-    """Add a batch of tokens to `ids` if all are new and valid, as in nearly all files.
+    """Add a batch of tokens to `ids` if all are new, valid and ASCII, as in nearly all files.
 
     following: the id that the next token outside the vocabulary must have.
 
@@ -212,7 +215,11 @@ def _is_token(top: Part, number: int, value: Any) -> bool:
 def _take(
     top: Part, number: int, value: Mapping[str, Any], vocabulary: Vocabulary, ids: dict[str, int], following: int
 ) -> int:
-    """Add one token, which may already be listed, or raise FormatError. Returns `following` after it."""
+    """Add one valid token, which may already be listed. Returns `following` after it.
+
+    Warns:
+        FormatWarning: the token gets another id than in the file.
+    """
     part, content = _added(top, number, value), value["content"]
     token_id: int = value["id"]
     is_new = content not in ids
@@ -259,7 +266,7 @@ def plain_special(
     Args:
         find: function from a token, in GPT-2's byte characters, to its id in the vocabulary, or else to its second
             argument.
-        ordinary: ids of ordinary tokens; at least of those with the id or the text of an added token.
+        ordinary: ids of ordinary tokens; only tokens with the id or the text of an added token matter.
     """
     special, others = {}, []
     for token in added:

@@ -129,7 +129,7 @@ WITH_TABLES = ("Bartpho", "BertGeneration", "M2M100", "Marian", "PLBart", "Sigli
 OF_BYTES = ("ByT5", "Dia", "Perceiver")
 #: Classes that merge within words, and write @@ after each token inside a word; `subword_folders` has them.
 OF_SUBWORDS = ("Bertweet", "BlenderbotSmall", "CTRL", "Phobert")
-#: Classes whose rules fastbpe does not have → what such a class does.
+#: Classes whose folders fastbpe does not read, or reads only if certain files are there → what the class does.
 _REASONS: Mapping[str, str] = {
     "Bartpho": "it takes ids from dict.txt",
     "BertJapanese": "it finds words with MeCab, Sudachi or Juman++",

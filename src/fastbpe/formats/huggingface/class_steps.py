@@ -1,4 +1,4 @@
-"""Steps that classes of transformers build, in place of those in a tokenizer.json.
+"""Steps that classes of transformers build, in place of the steps in a tokenizer.json.
 
 Such a class takes only vocabulary, merges and added tokens from the file, in some cases also the post-processor.
 `piece_classes` has the classes that read a sentencepiece model, this module has the others.
@@ -47,7 +47,8 @@ class Built(NamedTuple):
         processor: type of the post-processor if it is not a template; "ByteLevel": only if the file has no
             post-processor.
         ends: roles of the tokens that this post-processor has as cls and sep.
-        trims, prefixes: its trim_offsets and add_prefix_space; None: tokenizer_config.json may set it.
+        trims, prefixes: trim_offsets and add_prefix_space of a RobertaProcessing; None: tokenizer_config.json may
+            set it.
     """
 
     kind: str

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, NoReturn
 
-#: Options of each kind of step, in the order in which tokenizers writes them.
+#: Kind of step → option → kind of its value. The options are in the order in which tokenizers writes them.
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     "BPEDecoder": {"suffix": "text"},
     "ByteLevel": {"add_prefix_space": "flag", "trim_offsets": "flag", "use_regex": "flag"},
@@ -63,7 +63,8 @@ def clean_up_steps() -> list[dict[str, Any]]:
 def flattened(described: Any, place: str = "decoder") -> list[dict[str, Any]] | None:
     """List the steps of a decoder, without sequences around them; None if there is no decoder.
 
-    place: its file and place, for errors. Raises FormatError if tokenizers would refuse the decoder.
+    place: the file and where the decoder is in it, for errors. Raises FormatError if tokenizers would refuse the
+        decoder.
 
     >>> flattened({"type": "Sequence", "decoders": [{"type": "Fuse"}]}), flattened(None)
     ([{'type': 'Fuse'}], None)
@@ -82,7 +83,7 @@ def canonical(described: Any, place: str = "decoder", depth: int = 0) -> dict[st
 
     depth: number of nested sequences around it; other arguments are as in `flattened`.
 
-    If the type is missing or unknown, tokenizers recognises some kinds by their options.
+    If the type is missing or unknown, tokenizers recognises some kinds by their options, also in a list of values.
 
     >>> canonical({"suffix": "</w>"})
     {'type': 'BPEDecoder', 'suffix': '</w>'}

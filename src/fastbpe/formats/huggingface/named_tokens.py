@@ -65,7 +65,7 @@ class NamedTokens(NamedTuple):
         defaults: attributes of roles that only the class names.
         has_extra: `extra` comes from extra_special_tokens, which transformers reads before a vocabulary.
         is_older: the files have no added_tokens_decoder, so the tokenizer's own added tokens are used too.
-        settings: settings of the class that the folder names; None: this class has no settings.
+        settings: settings of the class that the folder names; None: no class is named, or it has no settings.
     """
 
     decoder: Mapping[int, Definition] = _NONE
@@ -149,7 +149,8 @@ class NamedTokens(NamedTuple):
     def _again(self, defined: Mapping[int, Definition]) -> Iterator[AddedToken]:
         """Yield the named and the other tokens as some classes add them a second time.
 
-        The token of a role that a file names keeps its flags; a token that is only text loses them.
+        A role's token that a file names keeps the flags of its definition in `defined`. Any other token has the
+        flags of its own mention, so a token that is only text gets default flags.
         """
         known = {token.content: token for _, token in sorted(defined.items())}
         for name, token in self.named.items():
@@ -291,14 +292,14 @@ class _Values:
         self._take_specific()
 
     def _take_specific(self) -> None:
-        """Take the tokens of extra_special_tokens if it is an object; the model defines their names."""
+        """Take the tokens of extra_special_tokens if it is an object: name of an attribute → token."""
         if isinstance(self.values.get(_EXTRA), dict):
             taken = self.values.pop(_EXTRA)
             self.specific |= taken
             self.places |= dict.fromkeys(taken, self.places[_EXTRA])
 
     def join_extra(self) -> None:
-        """Append additional_special_tokens to extra_special_tokens, as classes with such tokens of their own do.
+        """Append additional_special_tokens to extra_special_tokens, as classes with `Settings.extra` do.
 
         Tokens that are objects need no "__type" here.
         """

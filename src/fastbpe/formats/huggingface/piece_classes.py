@@ -61,9 +61,10 @@ class Rules(NamedTuple):
         splits_words: text is split at white space before spaces become U+2581.
         template: template for a text and for two texts: roles, "lang" for the source language, and texts; a type
             id other than 0 follows ":". Empty: add_bos_token and add_eos_token decide.
-        unknown: id of the unknown token; "piece": the id in the model; "listed": the place of the role's token, or
-            else `unknown_else`; "scored": the same, for a token with the score 0.
-        unknown_else: id of the unknown token if this place is not found; -1: the id in the model.
+        unknown: id of the unknown token; "piece": the id in the model; "listed": the index of the unk role's token
+            in the pieces of the tokenizer.json, or else `unknown_else`; "scored": the same, for a piece with the
+            score 0.
+        unknown_else: id of the unknown token if no such piece is found; -1: the id in the model.
         head: roles, or texts, of the tokens that replace the first `n_replaced` pieces.
         codes: codes of languages, after the pieces.
         ends_with_mask: the token of the role mask follows the codes.

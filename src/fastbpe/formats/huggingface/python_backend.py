@@ -40,7 +40,7 @@ def added_tokens(
         fail: function that raises an error: two tokens would have one id, or a token has a flag that is not
             supported.
         may_strip: tokens with ids in the files may have the flags lstrip and rstrip.
-        shared: special token → id of a token of the vocabulary, which it shares.
+        shared: special token → id of a token of the vocabulary; both may have this id.
     """
     special = dict.fromkeys(token.content for token in (*named.named.values(), *named.extra))
     special.pop("", None)
@@ -117,14 +117,14 @@ def read_vocabulary(path: str) -> dict[str, int]:
 
 
 def read_lines(path: str) -> list[str]:
-    r"""Read the lines of a text file. The endings "\r\n" and "\r" become "\n"."""
+    r"""Read the lines of a text file, with their line endings: "\r\n" and "\r" become "\n"."""
     data = map_file(path)
     limits.check_entries(data, path, b"\n")
     return [*io.StringIO(as_text(data, path), newline=None)]
 
 
 def read_dictionary(path: str, first: Iterable[str], token_of: Callable[[str], str]) -> dict[str, int]:
-    """Read a dictionary of fairseq: the tokens in the order of their ids; tokens of roles come first.
+    """Return token → id of a dictionary of fairseq: the tokens of roles, then one token for each line.
 
     first: tokens of roles; token_of: function from a line to its token, or "" for a line without a token.
 

@@ -1,4 +1,4 @@
-"""Hugging Face's `tokenizer.json`, as tokenizers 0.23 reads and writes it: byte-level BPE vocabularies.
+"""Reader of byte-level BPE vocabularies in Hugging Face's `tokenizer.json`, as tokenizers 0.23 reads them.
 
 Merges are in the order of the list, and tokens are written in GPT-2's characters for bytes. The Model gets
 everything that affects ids; the rest of the file is kept so that it can be written again. Truncation, padding and
@@ -122,7 +122,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
 
 
 def checked_top(value: Any, where: str) -> Part:
-    """Return a parsed file. Raises FormatError for another version, and for a member that tokenizers refuses."""
+    """Return a parsed file as a Part. Raises FormatError for another version than 1.0, or an unknown member."""
     top = Part(value, where, "")
     if top.member("version", str, "1.0") != "1.0":
         top.fail(f"version {top.value['version']!r} is not known to this version of fastbpe; upgrade fastbpe")
@@ -135,7 +135,7 @@ def checked_top(value: Any, where: str) -> Part:
 def _check_spaces(model: Part, vocabulary: Vocabulary, added: Collection[str]) -> None:
     """Refuse a token that is a space or control character: fastbpe would match it, tokenizers never does.
 
-    It may be an added token, or have a greater id than the right spelling of the same byte.
+    Such a token is allowed if it is an added token, or has a greater id than the right spelling of the same byte.
     """
     for byte in _UNSEEN:
         token = chr(byte)
@@ -258,12 +258,12 @@ def check_bpe(model: Part) -> None:
 
 
 def check_model(model: Part) -> None:
-    """Refuse models other than BPE, and options of BPE that byte-level tokenizers do not support."""
+    """Refuse models other than BPE, and a prefix or suffix, which `read` and `read_llama` do not support."""
     check_bpe(model)
     for key in ("continuing_subword_prefix", "end_of_word_suffix"):
         if model.value.get(key) not in (None, ""):
             model.fail(f"{model.value[key]!r:.60} is not supported; it must be null", key)
-    # Only their types matter: in a byte-level vocabulary no character is unknown.
+    # Only their types matter: byte-level vocabularies know every character, and `read_llama` reads the values.
     for key in ("fuse_unk", "byte_fallback"):
         model.get(key, bool, False)
 

@@ -198,7 +198,7 @@ def _find_symbols(
     laid_out: tuple[bytes, bytes, bytes],
     fuses: bool,
 ) -> None:
-    """Set the types of user-defined pieces. Refuse a pre-tokenizer that does more than find them."""
+    """Set the types of user-defined pieces. Refuse a pre-tokenizer other than `llama_symbols` writes for them."""
     for symbol in symbols:
         token_id = vocabulary.get(symbol, -1)
         if token_id >= 0 and types[token_id] == PieceType.NORMAL:
@@ -233,7 +233,7 @@ def _metaspace(part: Part | None) -> tuple[str, bool] | None:
 
 
 def _scheme(part: Part) -> str:
-    """Return the prepend_scheme of a Metaspace; old files have add_prefix_space instead."""
+    """Return the prepend_scheme of a Metaspace. Old files have add_prefix_space, which must not contradict it."""
     if part.get("replacement", str) != METASPACE:
         part.fail(f"{part.value['replacement']!r:.60} is not supported; it must be U+2581", "replacement")
     scheme: str = part.member("prepend_scheme", str, "always")

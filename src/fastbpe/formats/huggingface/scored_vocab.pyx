@@ -1,6 +1,6 @@
 """Reader of the pieces and scores of a Unigram in a tokenizer.json: the fast twin of `read_segmented.scored`.
 
-They make up nearly all of such a file. Python's json reads the rest. If a file has anything unusual, this reader
+They make up nearly all of such a file. A JSON parser reads the rest. If a file has anything unusual, this reader
 gives up without a message: the slow twin then reads the file, or reports the error and its position.
 """
 
@@ -199,7 +199,7 @@ cdef inline bint _add_digit(uint64_t* digits, uint8_t digit) noexcept:
 
 
 cdef const uint8_t* _read_exponent(const uint8_t* at, const uint8_t* end, int64_t* power) noexcept:
-    """Read what follows the `e` of a number, and add it to `power`."""
+    """Read the exponent after the `e` of a number, and add it to `power`. Returns its end, or NULL."""
     cdef const uint8_t* first
     cdef bint is_negative = at < end and at[0] == c'-'
     cdef int64_t number = 0

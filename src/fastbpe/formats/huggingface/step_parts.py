@@ -43,7 +43,7 @@ _NORMALIZERS: Mapping[str, Mapping[str, type]] = {
 }
 #: Normalizers that need no type, in the order in which tokenizers tries them.
 _UNTYPED_NORMALIZERS = ("BertNormalizer", "Strip", "Sequence", "Replace", "Prepend")
-#: Members that each pre-tokenizer must have; `_completed` adds those with a default.
+#: Members that each pre-tokenizer must have; `_completed` adds the members with a default.
 _PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
     "ByteLevel": {"add_prefix_space": bool, "trim_offsets": bool},
     "Split": {"pattern": dict, "behavior": str, "invert": bool},

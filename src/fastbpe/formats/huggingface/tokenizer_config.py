@@ -1,4 +1,4 @@
-"""tokenizer_config.json: the roles of tokens (bos, eos, pad, unk) in transformers, which a tokenizer.json lacks.
+"""tokenizer_config.json: the roles of tokens (such as bos) in transformers, and settings about texts.
 
 It is read together with any tokenizer in a folder, and written together with a tokenizer.json.
 """
@@ -42,9 +42,9 @@ def with_own_tokens(
     """Return a model from a folder, with token roles, chat templates and ids around texts from the other files.
 
     Roles that no file names come from the ids in a generation_config.json; of several ids, the first is used.
-    add_bos_token and add_eos_token are used only if no tokenizer.json defines the ids around texts.
 
-    is_bare: the file's format cannot define the ids around texts.
+    is_bare: the format of the tokenizer's file cannot define the ids around texts. Only then do add_bos_token and
+        add_eos_token have an effect.
 
     Raises:
         FormatError: a file is damaged, or a token that the class puts around texts is missing.

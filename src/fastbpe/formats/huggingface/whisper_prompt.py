@@ -54,7 +54,12 @@ def tokens(config: Mapping[str, Any], where: str, find: Callable[[str], int]) ->
 
 
 def _language(value: object, where: str, find: Callable[[str], int]) -> str:
-    """Return the token of a language, whose id follows the ids of all languages before it in the list."""
+    """Return the token of a language.
+
+    Raises:
+        FormatError: Whisper does not have the language, or the token does not have the id that transformers
+            computes from the place of the language in _LANGUAGES.
+    """
     words = _LANGUAGES.split()
     codes, others = words[::2], _OTHER_NAMES.split()
     by_name = {name.replace("_", " "): code for name, code in zip(words[1::2], codes, strict=True)}

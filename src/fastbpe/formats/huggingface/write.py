@@ -111,7 +111,7 @@ def as_json(added: Iterable[AddedToken]) -> list[dict[str, Any]]:
 def _vocabulary(tokens: Sequence[bytes], made: Collection[int]) -> dict[str, int]:
     """Return text → id. Of equal tokens, one that no merge makes is written as text, not in GPT-2's characters.
 
-    Such files exist (Command-R): no text becomes the second token. made: ids that merges make.
+    Such files exist (Command-R): no text becomes a token that is written as text. made: ids that merges make.
     """
     vocabulary: dict[str, int] = {}
     twice = []
@@ -149,9 +149,13 @@ def all_added_tokens(model: Model) -> list[AddedToken]:
 
 
 def _number(vocabulary: dict[str, int], added: Sequence[AddedToken], empty_token: int | None) -> None:
-    """Put added tokens into the vocabulary if tokenizers would give them other ids, and check the others.
+    """Put added tokens into the vocabulary if tokenizers would give them other ids.
 
     tokenizers numbers added tokens outside the vocabulary from its size on.
+
+    Raises:
+        FormatError: an added token has the text of an ordinary token with another id, or an id below the greatest
+            ordinary id has no token.
     """
     greatest = max(vocabulary.values())
     if empty_token is not None:

@@ -25,7 +25,10 @@ def dump(model: Model, tokens: Sequence[bytes], merges: Iterable[tuple[int, int]
 
 
 def _checked_added(model: Model, vocabulary: Mapping[str, int], n: int) -> list[AddedToken]:
-    """List the added tokens in the order of ids. tokenizers numbers those outside the vocabulary from n on."""
+    """List the added tokens in the order of ids. Raises FormatError if tokenizers would give one another id.
+
+    tokenizers numbers added tokens outside the vocabulary from n on.
+    """
     added = all_added_tokens(model)
     following = n
     for token in added:

@@ -84,7 +84,7 @@ def _symbols(
     added: list[AddedToken],
     conventions: Conventions,
 ) -> dict[str, Any] | None:
-    """Return the pre-tokenizer that finds those user-defined pieces that are not added tokens, or None."""
+    """Return the pre-tokenizer that finds user-defined pieces that are not added tokens; None: none is wanted."""
     if not conventions.symbols:
         return None
     described, bad = llama_symbols.pre_tokenizer(
@@ -104,7 +104,10 @@ def _symbols(
 
 
 def check_listed(model: CodePointModel, listed: list[str]) -> None:
-    """Refuse control symbols and unknown pieces of one character, because tokenizers would find them in text."""
+    """Refuse control symbols and unknown pieces of one character, because tokenizers would find them in text.
+
+    A model with conventions is not checked: it comes from a tokenizer.json.
+    """
     if model.conventions is None:
         for piece, type_ in zip(listed, model.types, strict=False):
             if len(piece) == 1 and type_ in (PieceType.CONTROL, PieceType.UNKNOWN):
@@ -220,7 +223,8 @@ def _check_runs(character: str, last: int, groups: list[list[Merge]], pieces: li
     """Refuse runs of one character with equal scores if the list leads to other tokens than "leftmost first".
 
     Args:
-        last: index of the last group in which several of its runs have the same score.
+        character: the character.
+        last: index of the last group in which several runs of the character have the same score.
         groups: merges by score, the best first, in the order of the list.
     """
     by_score: dict[tuple[int, int], int] = {}

@@ -17,7 +17,7 @@ _FOUND = (PieceType.CONTROL, PieceType.UNKNOWN)  # types of the pieces that tran
 
 
 def with_named(model: CodePointModel, named: NamedTokens, where: str) -> CodePointModel:
-    """Return a model with tokens added after its pieces, except those that are already pieces.
+    """Return a model with the named tokens; tokens that are not pieces yet follow its pieces.
 
     Raises:
         FormatError: fastbpe cannot add one of the tokens to this model.

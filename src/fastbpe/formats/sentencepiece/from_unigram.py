@@ -1,6 +1,6 @@
 """Convert a tokenizer.json with a Unigram model to a sentencepiece model.
 
-Two kinds of files are supported: those written by `write_unigram`, and those of the converters for T5, XLM-R and
+Two kinds of files are supported: files that `write_unigram` wrote, and files of the converters for T5, XLM-R and
 others (Precompiled, trimmed white space, Metaspace), if their rules turn all white space into spaces.
 """
 

@@ -30,7 +30,7 @@ _TEXT, _SCORE, _TYPE = range(1, 4)  # fields of a piece
 _IS_SPECIAL = protobuf.varint_field(200, 1)  # field of an unknown piece that is a special token
 _MAX_PIECE_BYTES = 7999  # sentencepiece's limit
 _HEAD_FIELDS = 64  # fields of a large file that are checked before all of it is read
-_MAX_TEXT = (1 << 32) - 1 - _MAX_PIECE_BYTES  # bytes of all pieces but the last: piece_ends has 32 bits an entry
+_MAX_TEXT = (1 << 32) - 1 - _MAX_PIECE_BYTES  # bytes of all pieces but the last: piece_ends has 32-bit entries
 _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
 
 
@@ -191,7 +191,7 @@ def _check(
 def _check_repeated(model: CodePointModel, repeated: tuple[int, int], where: str) -> None:
     """Raise FormatError for two equal pieces.
 
-    In a model without merges, a piece found in text may equal one that is never found, as in sentencepiece.
+    As in sentencepiece, a piece that is found in text may equal one that is not, except in a model of type bpe.
     """
     seen: dict[tuple[bytes, bool], int] = {}
     if model.trainer["model_type"] != "bpe":
@@ -222,8 +222,8 @@ def _check_scored(model: CodePointModel, where: str) -> None:
 def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:
     """Raise FormatError for the wrong number of unknown or byte pieces.
 
-    A model has one unknown piece; with byte_fallback it may lack it, but must have all 256 byte pieces, which no
-    other model has.
+    A model needs one unknown piece, and no byte pieces. With byte_fallback it needs all 256 byte pieces, and may
+    have no unknown piece.
 
     any_text: the byte piece of an ASCII character may be missing if the character is a piece, as in files of
         Gemma 1 and 2.

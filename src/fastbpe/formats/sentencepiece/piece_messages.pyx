@@ -116,9 +116,10 @@ cdef inline size_t _plain(const uint8_t* p, size_t at, size_t n, Piece* piece) n
 
 
 cdef inline bint _enter(const uint8_t* p, size_t* at, size_t n, size_t* end) noexcept nogil:
-    """Enter the field at p[at] if it is field 1 with bytes, and its length takes one or two bytes.
+    """Set `at` and `end` to the bounds of the value of the field at p[at].
 
-    Returns whether it did, and the value ends within the n bytes. Requires: at <= n.
+    Returns False if it is not field 1 with bytes, its length takes more than two bytes, or the value does not end
+    within the n bytes. Requires: at <= n.
     """
     cdef size_t i = at[0] + 2, size
     if n - at[0] < 2 or p[at[0]] != TEXT_TAG:

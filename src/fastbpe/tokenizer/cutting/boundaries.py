@@ -1,7 +1,7 @@
 """Boundaries of lines, sentences and words, at which texts are cut for readers.
 
 `docs/cutting-and-offsets.md` states the rules; they need no dictionary. The end of a line also ends a sentence and
-a word. Character classes are those of Unicode 16.0.0 in every version of Python. The slow counterpart is
+a word. Character classes follow Unicode 16.0.0 in every version of Python. The slow counterpart is
 `tests/reference/boundaries.py`.
 """
 
