@@ -99,7 +99,7 @@ def find_words(
 
 
 def id_without_name(tokenizer: Tokenizer) -> int:
-    """Return the id of Unigram's unknown token, which tokenizers shows as the text it replaces; -1: none."""
+    """Return the id of Unigram's unknown token, which tokenizers shows as the text that it replaces; else -1."""
     model = tokenizer._family.own
     if isinstance(model, CodePointModel) or model.spelling is None or model.spelling.kind != "Unigram":
         return -1

@@ -112,7 +112,7 @@ def load(
 def load_rest(data: bytes, entries: Entries) -> Tokenizer | None:
     """Load a tokenizer.json whose vocabulary and merges are in `entries`, and empty in the data.
 
-    Returns None if it must be loaded as a whole.
+    Returns None if the file must be loaded as a whole, or is another JSON object.
     """
     from fastbpe.formats import detect  # here: few programs need it
 

@@ -40,7 +40,7 @@ def encode(
 
     caller: name of the method, for an error. template: ids before and after each text; None: no ids.
 
-    The others are as for `Tokenizer.encode_batch_to_numpy`. For a OneText, errors have no index.
+    The other arguments are as for `Tokenizer.encode_batch_to_numpy`. For a OneText, errors have no index.
     """
     numpy = require_numpy(caller)
     wanted = None if dtype is None and out is None else check_output(numpy, dtype, out)

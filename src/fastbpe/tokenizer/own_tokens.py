@@ -31,7 +31,7 @@ def find_roles(
     token is a special token and an ordinary one, the id of the special token counts.
 
     named: the token of each role that the file sets.
-    template: the ids before a text, and those after it.
+    template: (ids before a text, ids after it).
     """
     before, behind = template
     around = {"bos": before[:1], "eos": behind[-1:]}

@@ -329,7 +329,7 @@ class Tokenizer(TokenizerBase):
             unit: as in `encode_with_offsets`.
             as_numpy: return three arrays instead of a list of (ids, spans): ids of all texts, concatenated, uint32
                 of shape (n,); spans, int64 of shape (n, 2); offsets, int64 of shape (len(texts) + 1,). The ids and
-                spans of texts[i] are those from offsets[i] up to offsets[i + 1].
+                spans of texts[i] go from offsets[i] up to offsets[i + 1].
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_batch_with_offsets(["ab", "ca"])
         [([256], [(0, 2)]), ([99, 97], [(0, 1), (1, 2)])]

@@ -114,7 +114,7 @@ class TokenizerBase(Encoder):
     def _finding_in_all(
         self, texts: Iterable[str | bytes], allowed_special: Special, disallowed_special: Special
     ) -> tuple[Encoder, Iterable[str | bytes]]:
-        """Check the texts; return an encoder that finds the allowed special tokens in them, and the texts."""
+        """Refuse disallowed special tokens; return an encoder that finds the allowed ones, and the texts."""
         if not allowed_special and not disallowed_special:
             return self._finding((), allowed_special, disallowed_special), texts
         listed = list(items_in(texts))
@@ -141,7 +141,7 @@ class TokenizerBase(Encoder):
 
     @cached_property
     def _roles(self) -> Mapping[str, int | None]:
-        """Id of each of own_tokens.ROLES."""
+        """Role → id; None if no token has the role."""
         named, special = self._family.named_roles(), self._special.ids
         return own_tokens.find_roles(named, self._template_ids(), special, self._find)
 

@@ -48,11 +48,11 @@ _MAX_LONGER = 2  # characters to try beyond the position found: a longer text ma
 _SPARE_IDS = 8  # ids to look beyond the limit: cutting a text may change the ids just before the cut
 _MAX_GUESSES = 8  # guesses before bisection: guesses may approach the limit in small steps only
 _MAX_GROWTH = 16  # factor by which a size may grow at once: a few tokens say little about the text after them
-_END_SEARCH_IDS = 200  # with this room or more, each guess counts only the end of the text again
+_END_SEARCH_IDS = 200  # with this room or more, most guesses count only the end of the part again
 _END_MARGIN = 128  # characters to count before the end searched: after them, tokens are those of the whole text
 _END_FRACTION = 16  # only the end is searched once a guess is wrong by at most 1/16 of the part
 
-#: Counts the ids up to a position, at most one more than the limit: (position, limit) -> n_ids.
+#: Counts the ids from the nearer cut to a position, at most one more than the limit: (position, limit) -> n_ids.
 Counter = Callable[[int, int], int]
 #: Counts the ids of the text between two positions, encoded by itself: (start, end) -> n_ids.
 PartCounter = Callable[[int, int], int]
@@ -243,7 +243,7 @@ def _start(encoder: Encoder, text: str, low: int, end: int, n_ids: int, found: S
 def _reach(encoder: Encoder, text: str, origin: int, last: int, n_ids: int) -> int:
     """Find the position furthest from origin, towards last, with at most n_ids ids in between.
 
-    It may be a closer one if there are more than TRIED characters between two safe cuts.
+    If the safe cuts around it are more than TRIED characters apart, a closer position may be found instead.
     """
     near, n_near, far = cut_range(
         encoder._pipeline, text, min(origin, last), max(origin, last), n_ids, last < origin
@@ -372,10 +372,9 @@ def _search_tokens(count: Counter, sizes: Sequence[int], near: int, far: int, ro
 def _search_normalized(
     count_to: Counter, count_alone: PartCounter, text: str, near: int, far: int, room: int, guess: int
 ) -> int:
-    """Find a position with at most `room` ids before it, while the next position has more.
+    """Find a position with at most `room` ids between near and it, while the next position has more.
 
-    Begin with a guess, in characters from near on. If room is large, only the end of the text is counted
-    repeatedly.
+    Begin with a guess, in characters from near on. If room is large, most guesses count only the end of the part.
     """
     step = 1 if near <= far else -1
     max_size = abs(far - near)

@@ -132,7 +132,10 @@ def _differs(tokenizer: Exportable, format: str, changed: Sequence[Difference]) 
 
 
 def check_holds_all(path: str | os.PathLike[str], tokenizer: Exportable, format: str) -> None:
-    """Raise FormatError if `load` would need more than the files, for a LOSSY format. Published files suffice."""
+    """Raise FormatError if `load` would need more than the files of a LOSSY format.
+
+    The files of a published vocabulary suffice, because `load` recognises them.
+    """
     if not _is_known(tokenizer._family.dump(tokenizer, format), tokenizer):
         lost = left_out(format, tokenizer.pattern, tokenizer.special_tokens)
         raise FormatError(
@@ -362,7 +365,7 @@ def _boundless(tokenizer: Exportable) -> Files:
 
 
 def _left_out_by(pattern: str) -> str:
-    """Return a character that a split pattern removes from a text of all characters; "" if it keeps all."""
+    """Return the first character that is in no piece of a text of all characters; "" if all are in pieces."""
     from fastbpe.splitting import make_splitter
 
     text = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))

@@ -20,7 +20,10 @@ class Owner(NamedTuple):
 
 
 def owner_of(tokenizer: Exportable, files: Files, format: str) -> Owner | None:
-    """Load the files with the original library; None if it is missing, or cannot split as this tokenizer does."""
+    """Load the files with the original library of their format.
+
+    None if the format has no such library here, it is not installed, or it cannot split as this tokenizer does.
+    """
     try:
         if isinstance(files, dict):
             return _gpt2(tokenizer, files)

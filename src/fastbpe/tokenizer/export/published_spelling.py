@@ -63,7 +63,7 @@ _OVER_A_LINE_END = re.compile(rb"[\r\n][\t\v\f \xc2\x85\xa0\xe1\x9a\x80-\x8a\xe2
 
 
 def is_cl100k(steps: Sequence[Step], vocabulary: Vocabulary) -> bool:
-    """Tell whether the steps of a tokenizer.json are those of cl100k's files, with the same ids as its pattern."""
+    """Tell whether a tokenizer.json has the steps of cl100k's files, and the same ids as with cl100k's pattern."""
     return list(steps) == _CL100K_STEPS and cl100k_keeps_ids(vocabulary)
 
 

@@ -20,7 +20,7 @@ from fastbpe.model import CodePointModel, Model, PieceType
 from fastbpe.tokenizer.export.exportable import Exportable
 
 _EPSILON = 2.0**-23  # relative error of two additions in single precision
-_UNKNOWN = 10.0  # difference between the score of the worst piece and that of an unknown character
+_UNKNOWN = 10.0  # an unknown character scores this much below the worst piece
 
 Normalize = Callable[[str], str]
 Changed = tuple[str, Sequence[int], Sequence[int]]
@@ -89,7 +89,7 @@ def described(changed: Sequence[Changed]) -> str:
 
 
 def between(one: Exportable, other: Exportable) -> OtherSums | None:
-    """Describe the conversion of a unigram model from one library to the other; else None."""
+    """Describe the conversion of a unigram model from one library to the other; None for any other conversion."""
     source, target = one._family.model, other._family.model
     if isinstance(source, CodePointModel) and isinstance(target, Model) and _is_of_tokenizers(target):
         return _described(source, target, [])

@@ -280,7 +280,10 @@ def _token(tokenizer: Exportable, ids: Sequence[int], at: int) -> str:
 
 
 def _changed_token(one: Exportable, other: Exportable) -> str:
-    """Return the beginning of a message about different tokens or numbers of ids; "" if all are the same."""
+    """Return the beginning of a message about different tokens or numbers of ids; "" if all are the same.
+
+    In other modes than "byte", only control tokens are compared.
+    """
     special = other.special_tokens
     for name, token_id in one._family.control_tokens().items():
         if special.get(name) != token_id:

@@ -150,7 +150,7 @@ class HuggingFaceDecoding:
         )
 
     def _begin(self, ids: Ids, unknown_ids: UnknownIds) -> tuple[str, Ids, Decoder]:
-        """Return the text of a first token that loses more than one space (or ""), the other ids, a decoder."""
+        """Return the text of a first token in `_first_texts` (or ""), the other ids, and a decoder for them."""
         if not self._first_texts:
             return "", ids if hasattr(ids, "__len__") else list(ids), self._decoder
         listed = list(ids)
@@ -176,7 +176,7 @@ class HuggingFaceDecoding:
 
 
 class StretchDecoding:
-    """Decoding with a table: each text between special tokens by itself, as in sentencepiece.
+    """Decoding as in transformers' classes that call sentencepiece: each text between special tokens by itself.
 
     Marian and Speech2Text put a space after a special token. Marian, BARTpho, BertGeneration, PLBART and SpeechT5
     have no U+2581 in decoded text. The last four drop no space at the beginning of a text between special tokens,
@@ -288,9 +288,9 @@ def _cleaned_up(text: str) -> str:
 
 
 def _odd_first_texts(model: CodePointModel) -> Iterator[tuple[int, bytes]]:
-    """Yield (id, bytes) of the tokens that lose more than one space at the beginning of a text.
+    """Yield (id, bytes) of the tokens that do not just lose one space at the beginning of a text.
 
-    A Metaspace decoder drops every U+2581 of the first token.
+    A Metaspace decoder drops every U+2581 of the first token, but keeps a space.
     """
     found = {token.id: as_found(model, token).encode() for token in model.added_tokens}
     for i, piece in enumerate(model.pieces):

@@ -103,7 +103,7 @@ class CodePointFamily(Family):
                     if self._model.is_behind_unknown:
                         plain = Encoder(built.vocabulary, built.splitter, normalizing=built.normalizing)
                         n_dropped = len(plain.encode(self._model.trainer["unk_piece"]))
-                        built.normalizing.dropped = n_dropped  # ids of each text
+                        built.normalizing.dropped = n_dropped  # ids at the beginning of each text
                     self._built = built
         return self._built
 
@@ -134,7 +134,7 @@ class CodePointFamily(Family):
 
     @cached_property
     def normalizer(self) -> Normalizer:
-        # Models of a tokenizer.json always keep U+2581: no need to build parts to know it.
+        # A tokenizer.json always has the piece U+2581, so its symbols have spaces: this needs no parts.
         marks_spaces = self._model.conventions is not None or self.parts.marks_spaces
         return make_normalizer(self._model, marks_to_spaces=marks_spaces)
 

@@ -158,7 +158,7 @@ def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, i
 def _merged_types(model: CodePointModel) -> bytes:
     """Return the types of pieces for merging: pieces that no merge may make become control symbols.
 
-    In a model of type char, no merge may make a piece.
+    In a model of type char, no merge may make a piece. In a unigram model, user-defined pieces become normal ones.
     """
     if model.trainer["model_type"] == "char":
         merged = (PieceType.NORMAL, PieceType.UNUSED)
@@ -364,7 +364,7 @@ def leading_of(
 
 
 class _Expansions:
-    """Ids that stand for a symbol without an id: of the parts of an unused piece, or of a character's bytes."""
+    """Ids for a symbol without an id: of an unused piece's parts, of a character's bytes, or the unknown id."""
 
     def __init__(
         self,

@@ -71,7 +71,10 @@ def _is_found(token: AddedToken) -> bool:
 
 
 def _keeps_form(model: Model) -> Callable[[str], bool] | None:
-    """Return a function that tells whether a text is in the Unicode form to which the model normalizes."""
+    """Return a function that tells whether a text is in the Unicode form to which the model normalizes.
+
+    None if the normalizer is not one step to a Unicode form.
+    """
     if len(model.normalizers) != 1 or model.normalizers[0].get("type") not in _UNICODE_FORMS:
         return None
     from fastbpe.normalization.huggingface import make_change
@@ -163,7 +166,7 @@ def _halves(parts: Parts, n_ids: int) -> dict[int, tuple[int, ...]]:
 
 
 def _keeps_characters(model: CodePointModel) -> Callable[[str], bool] | None:
-    """Return a function that tells whether each character of a text can occur in normalized text.
+    """Return a function that tells whether each character of a text can occur in normalized text; None: no rules.
 
     A rule for a single character replaces it wherever it occurs (unless a longer rule does). So it does not occur
     in normalized text, unless a rule produces it.

@@ -1,4 +1,4 @@
-"""Replacement of listed merges by ranks if no id changes: tables halve, and more formats store ranks."""
+"""Replacement of listed merges by ranks if no id changes: tables halve, and more formats can store the result."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from fastbpe.model import N_BYTES, Buffer, Model, pack_pieces
 
 
 def by_ranks(model: Model) -> Model:
-    """Return the model with ranks in place of its merges if every text keeps its ids, else the model unchanged.
+    """Return the model with ranks in place of its merges if every text keeps its ids.
 
+    Otherwise return the model with its merges, and with its tables if the check built them.
     Nearly always, every text keeps its ids: if the ids are in the order of learning, or if the list was made
     from ranks.
     """
@@ -44,7 +45,7 @@ def by_ranks(model: Model) -> Model:
 
 
 def _learned(model: Model, tables: Mapping[str, Buffer]) -> dict[str, Buffer] | None:
-    """Return tables of ranks if merges of lower rank leave the two tokens of each merge whole; else None. Fast."""
+    """Return tables of ranks if merges of lower rank leave the two tokens of each merge whole; else None."""
     found = rank_merges(tables["token_bytes"], tables["token_ends"], model.merges, model.whole_piece_first)
     if found is None:
         return None
@@ -63,7 +64,7 @@ def _listed(look_ups: Mapping[str, Buffer], model: Model) -> Vocabulary:
 def merges_by_rank(vocabulary: Vocabulary, model: Model) -> bool:
     """Tell whether ranks lead to the same ids as the model's merges.
 
-    Some tokens may be found only by looking up whole pieces.
+    Ranks look up whole pieces first: if the model does not, merging must make every token.
     """
     if model.merges_rule == "ranks":
         return model.whole_piece_first or not unmade(vocabulary, made_by(vocabulary, model))

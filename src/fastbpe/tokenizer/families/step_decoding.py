@@ -1,10 +1,10 @@
 """Decoding by the decoder of a tokenizer.json, for vocabularies whose tokens are texts.
 
-Most decoders change each token by itself, but may change the first and the last differently. For these, the core's
-`Decoder` gets the bytes that each id has within a text, and those that first ids have. If the last token changes
-differently, too, the two ends are corrected afterwards. A byte token has the byte itself, or, if more steps
-follow, a byte that never occurs in UTF-8. If the bytes of ids are not UTF-8, each run of byte tokens is decoded
-separately. Decoders of other kinds run step by step.
+Most decoders change each token by itself, but may change the first and the last differently. For these, the
+core's `Decoder` gets the bytes that each id has within a text, and the bytes that it has as the first id. If the
+last token changes differently, too, the two ends are corrected afterwards. A byte token has the byte itself; if
+more steps follow, it has a byte that never occurs in UTF-8. If the bytes of ids are not UTF-8, each run of byte
+tokens is decoded separately. Decoders of other kinds run step by step.
 """
 
 from __future__ import annotations
@@ -391,7 +391,7 @@ class StepDecoding:
         return {i: byte_values([name])[0] for i, name in pairs if name[:3] == "<0x" and ByteFallback.is_byte(name)}
 
     def _by_runs(self, ids: Ids, errors: DecodeErrors, skip: bool) -> str:
-        """Decode ids that have a token or are left out: with the table, except for byte tokens."""
+        """Decode ids with the table, and runs of byte tokens by the steps. Ids without a token are left out."""
         assert self._table is not None
         values, texts = self._byte_values, list[str]()
         kept = self._decoder.known(ids)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fastbpe._core.segment.segmenter import Segmenter
     from fastbpe._core.split.stages import Stage
 
-_UNKNOWN_PENALTY = 10.0  # Unigram: difference between the worst score and that of an unknown character
+_UNKNOWN_PENALTY = 10.0  # Unigram: an unknown character scores this much below the worst token
 _MARKS = ("\u2581", " ")  # characters that may begin words
 
 
@@ -119,10 +119,10 @@ def segmenter(model: Model, token_bytes: Buffer, token_ends: Buffer) -> Segmente
 def splitting(
     model: Model, vocabulary: Vocabulary
 ) -> tuple[Model, str | None, Pattern, Splitter, tuple[Stage | None, Stage | None]]:
-    """Create the splitter of a model from its tables, and the stages that change its pieces.
+    """Create the splitter of a model, and the stages that change its pieces.
 
-    Returns the model, with the split pattern itself in place of its name or its steps; the name of the pattern, if
-    it has one; the pattern; the splitter; the stages from `make_stages`.
+    Returns the model, with the split pattern itself in place of its name or its steps; the name of the pattern, or
+    None; the pattern, or None; the splitter; two stages from `make_stages`, for a character-level model only.
     """
     if model.spelling is not None:
         from fastbpe.splitting.changing_steps import make_stages  # here: few tokenizers have them

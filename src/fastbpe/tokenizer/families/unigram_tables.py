@@ -95,7 +95,7 @@ def extend(model: CodePointModel) -> Extended:
     n_bytes = len(model.piece_bytes)
     ends = array("I", model.piece_ends) + array("I", [n_bytes + end for end in memoryview(more_ends).cast("I")])
     scores = array("f", model.scores) + array("f", [score for _, score in model.unnumbered])
-    # make_segmenter sets the scores of the characters: that of an unknown character.
+    # make_segmenter gives these characters the score of an unknown character.
     names = (PieceType.UNUSED, PieceType.USER_DEFINED)
     types = bytes(PieceType.CONTROL if kind in names else kind for kind in model.types)
     extended = model._replace(

@@ -30,8 +30,8 @@ def words_of_pieces(
 ) -> Words:
     """Find the words of a text that a splitter cuts into pieces (byte and character mode).
 
-    special: its special and added tokens.
-    allowed_special: as in `Tokenizer.encode`; special tokens in the text are not an error.
+    special: special and added tokens of the tokenizer.
+    allowed_special: as in `Tokenizer.encode`; other special tokens in the text are not an error.
     """
     ends, found = word_ends(encoder._pipeline, text, special.choose(allowed_special, ())[0])
     return Words(numbers_of_words(ends), dict(found))

@@ -28,7 +28,7 @@ def write_shard(
     """Encode texts into one shard of an output, in a task of Spark, Ray or another engine.
 
     The shard consists of the same files as with `Tokenizer.encode_files(shard=)`, but its manifest lists no
-    inputs. The files are first written under other names, and replace those of an earlier try: a task may run
+    inputs. The files are first written under other names, and replace the files of an earlier try: a task may run
     twice, even concurrently. Special tokens in the texts are encoded as ordinary text.
 
     Args:

@@ -59,7 +59,7 @@ def merge_one(vocabulary: SequenceVocabulary, sequence: Any, num_threads: int | 
 
 
 def merge_batch(vocabulary: SequenceVocabulary, batch: Iterable[Any], num_threads: int | None) -> Merged:
-    """Encode the sequences of a batch, some megabytes at a time."""
+    """Encode the sequences of a batch, about _BATCH_SYMBOLS at a time."""
     merged = Merged(vocabulary)
     sequences = Sequences(vocabulary.base_size)
     for sequence in each_sequence(batch):

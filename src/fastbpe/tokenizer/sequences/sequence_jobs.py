@@ -55,7 +55,7 @@ def encode_files(
 ) -> FilesSummary:
     """Encode the sequences of files; see `SequenceTokenizer.encode_files`.
 
-    job: those of its arguments that decide the bytes of the output; options: the other ones.
+    job: the arguments of that method that decide the bytes of the output; options: its other arguments.
     """
     if is_remote(out):
         raise FormatError(

@@ -105,7 +105,7 @@ class Conversation(GrowingText):
             text: str, or bytes of UTF-8.
 
         Returns:
-            (replace_from, ids): the ids before replace_from stay, those from there on become `ids`. The first of
+            (replace_from, ids): the ids before replace_from stay, the ids from there on become `ids`. The first of
             `ids` differs from the id that it replaces.
 
         Raises:

@@ -1,8 +1,8 @@
 """Counting of the ids of any part of one text after one pass over it: `Tokenizer.interval_counter`.
 
-Between two cuts inside the part, the ids equal those of the whole text (`stream_cuts` says why), so the difference
-between two sums is their number. Only the two ends, up to the first cut and from the last cut on, are encoded per
-call; a part without two cuts is encoded as a whole.
+The pass stores the number of ids before each of some cuts. Between two cuts inside a part, the part and the whole
+text have the same ids (`stream_cuts` says why), so the difference of two numbers counts them. A call encodes only
+the two ends of the part, up to its first cut and from its last cut on; a part without two cuts is encoded whole.
 """
 
 from __future__ import annotations

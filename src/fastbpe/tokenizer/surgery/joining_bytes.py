@@ -53,9 +53,10 @@ class ByteJoining:
         self._by_ranks = all(self._ranks_decide(each) for each in (a, b))
 
     def joined(self) -> tuple[Tokenizer, dict[int, int], list[int]]:
-        """Join the vocabularies. Returns the tokenizer, and its id for the id in b of each token that only b has.
+        """Join the vocabularies.
 
-        Also returns a list of the ids in b of the tokens that were left out.
+        Returns:
+            (tokenizer, id in b → id in the tokenizer for each new token, ids in b of the tokens left out).
         """
         tokens = [*self._new]
         tokenizer, made = self._made(tokens)
@@ -70,7 +71,7 @@ class ByteJoining:
         return decided_by_ranks(vocabulary_of(tokenizer), model_of(tokenizer))
 
     def _makers(self, tokenizer: Tokenizer) -> Makers:
-        """Map the tokens that merging makes to the two tokens that make each, the best first."""
+        """Map the id of each token that merging makes to the ids of its two makers, the best first."""
         return made_by(vocabulary_of(tokenizer), model_of(tokenizer))
 
     def _symbols(self, token: bytes) -> Sequence[bytes]:
@@ -82,7 +83,7 @@ class ByteJoining:
         return decoded(token)
 
     def _encode(self, tokenizer: Tokenizer, texts: Sequence[str]) -> Sequence[Sequence[int]]:
-        """Return the ids of each text; no ids for a text with an unknown character."""
+        """Return the ids of each text; no ids for a text that the tokenizer cannot encode."""
         return tokenizer.encode_ordinary_batch(texts)
 
     def reordered(self, joined: Tokenizer, added: Mapping[int, int]) -> list[int]:
@@ -129,7 +130,10 @@ class ByteJoining:
         return self._make(full), made
 
     def _listed(self, tokens: Sequence[bytes], new: Sequence[bytes]) -> tuple[bytes, dict[int, tuple[int, int]]]:
-        """Return the merges of a, then b's, then one for each new token that these leave in two parts."""
+        """Return packed merges and the makers of each token.
+
+        The merges are a's, then b's, then one for each new token that these leave in two parts.
+        """
         has = {*tokens}
         makers = self._makers(self._a)
         ids = {token: i for i, token in reversed([*enumerate(tokens)]) if token}

@@ -19,7 +19,8 @@ from fastbpe.vocabularies.orders import Levels, displaced, join, moved_behind
 class PieceJoining:
     """Joining of the pieces of two models: first the pieces of `a`.
 
-    own, theirs: special and added tokens of a and of b. The caller handles those of b.
+    own: texts of the special and added tokens of a.
+    theirs: texts of the special and added tokens of b that the caller adds.
     make: function that creates a tokenizer from a model.
     """
 

@@ -137,7 +137,7 @@ class Remover(Generic[TokenizerT]):
 
 
 def check_prune(keep: object, corpus: object, min_count: object) -> tuple[int | None, int | None]:
-    """Check those arguments of prune that do not depend on the vocabulary; return keep and min_count."""
+    """Check arguments of prune without the vocabulary; return (keep, None) or (None, min_count, by default 1)."""
     if keep is None and corpus is None:
         raise ValueError("prune needs keep= (a number of tokens) or corpus= (keep the tokens that occur in it)")
     if min_count is not None and corpus is None:

@@ -35,7 +35,10 @@ class PieceRemoval:
 
     @property
     def ranked(self) -> list[int]:
-        """Ids of all pieces, the best priority first; pieces that merging does not make come last."""
+        """Ids of all pieces, the best priority first; pieces that merging does not make come last.
+
+        In a unigram model: by score, the highest first.
+        """
         if self._model.trainer["model_type"] == "unigram":
             scores = memoryview(self._model.scores).cast("B").cast("f")
             return sorted(range(self.n_vocab), key=lambda i: -scores[i])

@@ -27,7 +27,10 @@ def mergeable(model: CodePointModel) -> tuple[int, ...]:
 
 
 def piece_makers(model: CodePointModel, parts: Parts) -> dict[int, tuple[int, int]]:
-    """Map the id of each piece that merging makes to the ids of the two pieces that make it, the best first."""
+    """Map the id of each piece that merging makes to the ids of the two pieces that make it, the best first.
+
+    NO_ID stands for a character that is not a piece.
+    """
     kinds = mergeable(model)
     ids: dict[bytes, int] = {}
     for i, (piece, kind) in enumerate(zip(model.pieces, model.types, strict=True)):
@@ -42,7 +45,7 @@ def piece_makers(model: CodePointModel, parts: Parts) -> dict[int, tuple[int, in
 
 
 def characters(token: bytes) -> list[bytes]:
-    """Cut the UTF-8 of a piece into characters; a byte that is not UTF-8 counts as a character."""
+    """Cut the UTF-8 of a piece into characters; a piece that is not UTF-8 counts as one character."""
     try:
         return [character.encode() for character in token.decode()]
     except UnicodeDecodeError:
