@@ -211,7 +211,7 @@ def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) 
 
 
 def out_of_order(merges: Sequence[Triple], tokens: Sequence[bytes]) -> int | None:
-    """Return the index of the first merge of a token that no earlier merge makes; None: there is no such merge.
+    """Return the index of the first merge that joins a token that no earlier merge makes; None: all are in order.
 
     Tokens of one byte need no merge.
     """

@@ -40,7 +40,7 @@ class _Kind(NamedTuple):
     Attributes:
         first: role of each of the first ids → its token if no file names one.
         before, behind: roles of the tokens around a text.
-        strips: a token of `first` has the flags lstrip and rstrip if a file has only its text.
+        strips: a token of `first` has the flags lstrip and rstrip if no file has its flags.
         n_extra: number of tokens <extra_id_…>, unless a file sets extra_ids.
     """
 
@@ -146,7 +146,7 @@ def _read_dia(folder: str, config: Mapping[str, Any], fail: Callable[[str], NoRe
 def _extra(
     folder: str, config: Mapping[str, Any], named: NamedTokens, n_extra: int, fail: Callable[[str], NoReturn]
 ) -> Sequence[Definition]:
-    """Return the special tokens without a role: those that a file lists, or else <extra_id_0> and so on."""
+    """Return the special tokens without a role: the tokens that a file lists, or else <extra_id_0> and so on."""
     n = config.get("extra_ids", n_extra)
     if type(n) is not int or n > 1 << 16:
         fail(f"extra_ids must be an integer up to {1 << 16}, not {n!r:.60}")

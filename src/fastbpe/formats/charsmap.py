@@ -56,7 +56,10 @@ _LIKELY = ("\ufb01", "\u00a0", "\u3000", *map(chr, range(0x20, 0x3100)))
 
 
 def shown_apart(charsmap: bytes) -> str:
-    """Describe a text that tokenizers and sentencepiece normalize differently; "" if no likely one is found."""
+    """Return the end of an error: ": " and a text that tokenizers and sentencepiece normalize differently.
+
+    Only texts with a character in _LIKELY are tried; "" if none differs.
+    """
     rules = Charsmap(charsmap)
     for character in _LIKELY:
         target = rules.find(character)

@@ -310,11 +310,11 @@ class _OfBuilt:
     def _token(self, find: Find, name: str) -> tuple[str, int]:
         """Return the text and the id of a template's token.
 
-        name: a role, another name in the files, or a text. A text that is not a token gets the id of the unknown
-            token.
+        name: a role, another name in the files, or a text. Except for a role, a text that is not a token gets the
+            id of the unknown token.
 
         Raises:
-            FormatError: a role has no token with an id, or there is no unknown token for a text.
+            FormatError: a role has no token with an id, or the unknown token is needed but missing.
         """
         content = self.named.roles.get(name, "") if name in ROLES else name
         if found := self.named.named.get(name):

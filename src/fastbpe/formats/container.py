@@ -56,7 +56,6 @@ def pack(kind: Kind, header: Mapping[str, Any], parts: Mapping[str, Buffer]) -> 
     """Return the parts of a file, to be written in order.
 
     Args:
-        kind: the kind of file.
         header: JSON values without "sections".
         parts: name of a section → its bytes.
     """

@@ -229,7 +229,10 @@ def _read_pair(
     settings: Settings | None = None,
     class_name: str = "",
 ) -> Model:
-    """Read two files, with the tokens and the class that the other files of the folder name."""
+    """Read two files, with the tokens and the class that the other files of the folder name.
+
+    named, settings, class_name: None or "" for two files that are read without their folder.
+    """
     from fastbpe.formats import gpt2
 
     vocab, merges = (map_file(path) for path in paths)
@@ -373,6 +376,10 @@ def _read_huggingface(
     """Read a tokenizer.json; None if the data is another JSON object.
 
     entries: its vocabulary and merges, which are empty in the data; None: the data has them.
+
+    Raises:
+        FormatError: a damaged file, or options that fastbpe does not support.
+        WholeFileNeeded: as `read.parse`.
     """
     from fastbpe.formats.huggingface import read as tokenizer_json  # here: it is slow to import
     from fastbpe.formats.huggingface import read_llama

@@ -201,7 +201,10 @@ def read_code_points(extras: Any, n_pieces: int, where: str) -> dict[str, Any]:
 
 
 def describe_own(roles: Mapping[str, str], pair_template: Sequence[int] | None) -> dict[str, Any]:
-    """Return token roles and the template for two texts, under a separate key that older readers ignore."""
+    """Return token roles and the template for two texts, under a separate key that older readers ignore.
+
+    {} without roles, if the template only joins the two texts.
+    """
     pair = [] if pair_template is None or tuple(pair_template) == (TEXT, PAIR) else [*pair_template]
     return {_OWN: {"roles": dict(roles), "pair_template": pair}} if roles or pair else {}
 
@@ -249,7 +252,7 @@ def read_supermerges(header: Mapping[str, Any], merges: Buffer | None, where: st
 
 
 def describe_chat(chat: Chat | None) -> dict[str, Any]:
-    """Return chat templates, under a separate key that older readers ignore."""
+    """Return chat templates, under a separate key that older readers ignore; {} without templates."""
     return {} if chat is None else {_CHAT: {"templates": dict(chat.templates), "tokens": dict(chat.tokens)}}
 
 

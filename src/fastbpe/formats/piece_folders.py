@@ -269,7 +269,7 @@ class OfPieces:
         return unknown
 
     def _merging(self, vocab: Mapping[str, int]) -> dict[str, Any]:
-        """Return the "model" for a class that merges: all pairs of pieces that form a piece, by its id."""
+        """Return the "model" for a class that merges: all pairs that form a piece, in the order of the pieces."""
         ids = {piece for piece, _ in self.pieces}
         merges = [
             (piece[:cut], piece[cut:])

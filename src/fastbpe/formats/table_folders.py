@@ -147,7 +147,7 @@ class _Folder:
             self._vocab = {piece: i for i, piece in enumerate(pieces)}
 
     def _read_dictionary(self, path: str) -> dict[str, int]:
-        """Read dict.txt: the tokens in the order of their ids. Tokens of roles come first.
+        """Return token → id: the tokens of roles in _FIRST, then the tokens of dict.txt.
 
         The mask token comes last if dict.txt lacks it.
         """
@@ -177,7 +177,7 @@ class _Folder:
                 self._fail(f"the token {content!r:.60} would share the id {place} with another token")
 
     def _moved(self, pieces: list[str]) -> dict[str, int]:
-        """Return the ids of PLBART. The mask token has an id of its own only with the languages "base"."""
+        """Return token → id of PLBART. The mask token has an id of its own only with the languages "base"."""
         if pieces[:3] != ["<unk>", "<s>", "</s>"]:
             self._fail("the first pieces must be <unk>, <s> and </s>, because the class moves them to other ids")
         own = (*_FAIRSEQ, *self._languages(), _MASK)

@@ -35,7 +35,7 @@ def family_of(tokenizer: Tokenizer) -> Family:
 
 
 def model_of(tokenizer: Tokenizer) -> Model:
-    """Return the model from which a byte-level tokenizer was made, without its tokens (see `vocabulary_of`)."""
+    """Return the model of a byte-level or character-level tokenizer, without its tokens (see `vocabulary_of`)."""
     model = tokenizer._family.own
     assert isinstance(model, Model)
     return model

@@ -82,10 +82,9 @@ def _check_lines(
 ) -> None:
     """Fail for a token of line feeds that merging does not make, or that has more than _MAX_LINES of them.
 
-    llama.cpp encodes such a token as a whole.
-
-    A token whose text contains an added token need not be checked, because such a text is cut before merging. This
-    is not true of special tokens: they cut a text only if the caller allows them.
+    llama.cpp encodes such a token as a whole. A token whose text contains an added token need not be checked,
+    because such a text is cut before merging. This is not true of special tokens: they cut a text only if the
+    caller allows them.
     """
     found = [token.content for token in added if not token.special]
     of_lines = [line.split(" ") for line in merges if not line.strip("\n ")]

@@ -243,7 +243,10 @@ def _unigram_rules(keys: Keys) -> dict[str, Any]:
 
 
 def _unigram_types(keys: Keys, types: Sequence[int], roles: Mapping[str, int]) -> list[int]:
-    """Return the types of pieces. An unknown piece of the type CONTROL or UNUSED gets the type UNKNOWN."""
+    """Return the types of pieces, where the piece with the unknown id has the type UNKNOWN.
+
+    Raises FormatError if this piece is normal or user-defined, there is no such id, or a piece is of type BYTE.
+    """
     if PieceType.BYTE in types:
         keys.fail(
             "token_type",

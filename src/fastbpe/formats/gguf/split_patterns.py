@@ -33,7 +33,7 @@ _WHOLE = (
     "granite-embed-multi-97m glm4 glm5"
 )
 _BOS = "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano tekken chameleon"
-# Names in `PATTERNS` that llama.cpp does not have; and llama4, which must follow gpt-4o, the first of its names.
+# Names in `PATTERNS` that llama.cpp does not have; and llama4, which must follow its pattern's other name, gpt-4o.
 _OWN = (
     *("gpt2", "cl100k", "o200k", "llama4", "deepseek_v3", "kimi", "nemotron", "olmo3", "none"),
     *("superbpe_words", "superbpe_lines"),  # of SuperBPE's script, not of the published models

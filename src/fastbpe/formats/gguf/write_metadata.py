@@ -52,7 +52,7 @@ def dump_byte_level(
 
     Args:
         pre: name of the split pattern.
-        added_tokens: only the flags of special ones are used, as special_tokens has their ids.
+        added_tokens: of a special one, only the flags are used, because special_tokens has its id.
         n_ids: number of ids, of all kinds of tokens and of gaps.
         roles: "bos", "eos", "pad", "unk" → id; None: no token.
         template: (ids before a text, ids after it).

@@ -21,7 +21,7 @@ cdef inline const uint8_t* next_item(
 
     Args:
         first: the byte with which an item begins; 0: any byte except the closing bracket.
-        closing: the bracket.
+        closing: the closing bracket.
     """
     at = skip_space(at, end)
     if at >= end or at[0] == closing:

@@ -31,7 +31,6 @@ cdef inline bint pairs_are_distinct(const uint32_t* merges, size_t n_merges, uin
 
     Args:
         merges: left id, right id and merged id of each merge.
-        n_merges: number of merges.
         seed: seed of the hash; random, so that nobody can make a file whose pairs collide.
     """
     cdef size_t mask = 4, at, i

@@ -36,14 +36,14 @@ class Settings(NamedTuple):
         resets_flags: the flags of special tokens in the files are ignored.
         makes_special: tokens that have no role are special, whatever the files say.
         puts_around: the tokens of the roles cls and sep are put around texts.
-        processor: members of the RobertaProcessing that does so, in place of those in tokenizer_config.json; None:
-            another post-processor, which does not trim offsets.
+        processor: members of the RobertaProcessing that puts these tokens, in place of the same members in
+            tokenizer_config.json; None: another post-processor, which does not trim offsets.
         has_prompt: the tokens of `whisper_prompt` are put before a text, and eos after it.
         pre_tokenizers: pre-tokenizers as in a tokenizer.json, instead of a pattern.
         prefix_space: a text gets a space at the start if tokenizer_config.json does not set add_prefix_space.
         mask: flags of the token of the role mask, if a file has only its text.
         specific: name of a token in tokenizer_config.json that only this class has → token.
-        extra: names of such tokens that are also special tokens without a role.
+        extra: names in `specific` of tokens that are also special tokens without a role.
     """
 
     roles: Mapping[str, str]
@@ -155,7 +155,7 @@ WAY_OUT = (
     "load the tokenizer.json that AutoTokenizer.from_pretrained(folder).save_pretrained(other) writes, or encode "
     "with transformers if it writes none"
 )
-#: The same for a class that transformers runs in Python.
+#: What a user can do with the files of such a class if transformers runs it in Python.
 WAY_OUT_OF_PYTHON = "encode with transformers, whose class writes no tokenizer.json"
 
 

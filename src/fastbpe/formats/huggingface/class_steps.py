@@ -238,7 +238,7 @@ def _with_bytes(settings: Settings, **more: Any) -> Built:
 _BERT_SETTINGS = Settings(BERT_ROLES)
 # Classes of transformers 5 with the rules of BertTokenizer.
 _BERT_CLASSES = ("Bert", "ConvBert", "DistilBert", "Electra", "LayoutLM", "Lxmert", "MobileBert", "SqueezeBert")
-# The same, but text always becomes lower case.
+# Classes with the same rules, except that text always becomes lower case.
 _DPR_CLASSES = ("DPRContextEncoder", "DPRQuestionEncoder", "DPRReader")
 _OWN = class_settings.CLASSES
 _ROBERTA = _with_bytes(_OWN["Roberta"], processor="RobertaProcessing", trims=None)

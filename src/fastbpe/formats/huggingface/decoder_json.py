@@ -133,7 +133,7 @@ def metaspace(described: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def _checked(kind: str, given: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """Return the options of a kind. Raises FormatError for an invalid value."""
+    """Return a step with the options of its kind and no others. Raises FormatError for an invalid value."""
     for name, option in OPTIONS[kind].items():
         if not is_value(option, given.get(name)):
             fail(f"{place}.{name}", f"in {kind} it must be {VALUES_OF[option]}, not {given.get(name)!r:.60}")

@@ -62,8 +62,9 @@ class NamedTokens(NamedTuple):
         named: attribute of transformers, such as bos_token or image_token → token.
         extra: other special tokens.
         silenced: roles that have no token according to a file.
-        defaults: attributes of roles that only the class names.
-        has_extra: `extra` comes from extra_special_tokens, which transformers reads before a vocabulary.
+        defaults: attributes of roles, such as bos_token, that no file sets.
+        has_extra: the files have extra_special_tokens, or tokenizer_config.json has additional_special_tokens, so
+            the defaults of a class or of a sentencepiece model do not apply.
         is_older: the files have no added_tokens_decoder, so the tokenizer's own added tokens are used too.
         settings: settings of the class that the folder names; None: no class is named, or it has no settings.
     """

@@ -289,7 +289,7 @@ CLASSES: Mapping[str, Rules] = {
         n_replaced=2,
     ),
 }
-#: The same, with the classes that fastbpe reads only from a tokenizer.json.
+#: Name → rules, for the classes above and for classes that fastbpe reads only from a tokenizer.json.
 WITH_JSON: Mapping[str, Rules] = {
     **CLASSES,
     "Lasr": _T5._replace(unknown=3),

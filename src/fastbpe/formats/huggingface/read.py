@@ -148,7 +148,7 @@ def _check_spaces(model: Part, vocabulary: Vocabulary, added: Collection[str]) -
 
 
 def kept_parts_of(top: Part, vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return the parts of a file that are kept as they are, for writing it again."""
+    """Return the parts of a file that are kept for writing it again, and the id of an empty token."""
     kept = {key: top.value[key] for key in KEPT if top.value.get(key) is not None}
     if "post_processor" in kept:
         kept["post_processor"] = templates.canonical(kept["post_processor"])
@@ -160,7 +160,7 @@ def kept_parts_of(top: Part, vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def with_special(model: Model, special_tokens: Mapping[str, int] | None) -> Model:
-    """Replace the special tokens of a model; None: keep them."""
+    """Replace the special tokens of a model by tokens without flags; None: keep them."""
     if special_tokens is None:
         return model
     others = [token for token in model.added_tokens if not token.special]

@@ -76,7 +76,7 @@ def parse(
         may_merge: as in `type_of`.
 
     Returns:
-        None if the file has a model of another type.
+        The model; None if the file has a model of another type, or no model.
 
     Raises:
         FormatError: a damaged file, or one that tokenizers refuses.

@@ -86,8 +86,6 @@ def _between(
     """Return a model that puts the tokens of the roles cls and sep around texts, as RoBERTa does.
 
     Args:
-        model, where: the model, and its folder.
-        config: content of the tokenizer_config.json.
         processor: as in `Settings`.
         is_bare: the model lacks the tokens around texts. If False, only check that both tokens exist.
     """
@@ -141,7 +139,7 @@ def _special_id(model: Model, role: str) -> int | None:
 def _generation_roles(model: Model | CodePointModel, config: Mapping[str, Any]) -> dict[str, str]:
     """Return role → token for the ids of a generation_config.json.
 
-    Ids without a special or added token are left out, and roles that the model has.
+    Ids without a special or added token, and roles that the model already has, are left out.
     """
     found: dict[str, str] = {}
     for role in ("bos", "eos", "pad"):

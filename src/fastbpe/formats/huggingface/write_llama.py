@@ -84,7 +84,10 @@ def _symbols(
     added: list[AddedToken],
     conventions: Conventions,
 ) -> dict[str, Any] | None:
-    """Return the pre-tokenizer that finds user-defined pieces that are not added tokens; None: none is wanted."""
+    """Return the pre-tokenizer that finds user-defined pieces that are not added tokens.
+
+    None if `conventions.symbols` is False.
+    """
     if not conventions.symbols:
         return None
     described, bad = llama_symbols.pre_tokenizer(
@@ -223,7 +226,6 @@ def _check_runs(character: str, last: int, groups: list[list[Merge]], pieces: li
     """Refuse runs of one character with equal scores if the list leads to other tokens than "leftmost first".
 
     Args:
-        character: the character.
         last: index of the last group in which several runs of the character have the same score.
         groups: merges by score, the best first, in the order of the list.
     """

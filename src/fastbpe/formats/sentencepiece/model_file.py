@@ -222,8 +222,8 @@ def _check_scored(model: CodePointModel, where: str) -> None:
 def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:
     """Raise FormatError for the wrong number of unknown or byte pieces.
 
-    A model needs one unknown piece, and no byte pieces. With byte_fallback it needs all 256 byte pieces, and may
-    have no unknown piece.
+    A model must have one unknown piece and no byte piece. With byte_fallback it must have all 256 byte pieces, and
+    may lack the unknown piece.
 
     any_text: the byte piece of an ASCII character may be missing if the character is a piece, as in files of
         Gemma 1 and 2.

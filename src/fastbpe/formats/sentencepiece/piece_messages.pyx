@@ -186,7 +186,6 @@ cdef inline uint64_t _hash_of(const uint8_t* text, size_t n, size_t n_readable, 
     Args:
         text: n bytes.
         n_readable: bytes that may be read from `text` on.
-        seed: seed of the hash.
     """
     cdef uint64_t[2] words
     if n > HASHED_BYTES:
@@ -221,7 +220,6 @@ def of_type(bytes text not None, bytes ends not None, bytes types not None, uint
         text: pieces end to end.
         ends: the end of each, as uint32.
         types: one byte per id.
-        wanted: the type.
     """
     cdef const uint32_t* end_of = <const uint32_t*> PyBytes_AS_STRING(ends)
     cdef dict pieces = {}

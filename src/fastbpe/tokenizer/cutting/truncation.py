@@ -49,7 +49,7 @@ _SPARE_IDS = 8  # ids to look beyond the limit: cutting a text may change the id
 _MAX_GUESSES = 8  # guesses before bisection: guesses may approach the limit in small steps only
 _MAX_GROWTH = 16  # factor by which a size may grow at once: a few tokens say little about the text after them
 _END_SEARCH_IDS = 200  # with this room or more, most guesses count only the end of the part again
-_END_MARGIN = 128  # characters to count before the end searched: after them, tokens are those of the whole text
+_END_MARGIN = 128  # characters to count before the end searched: after them, the tokens equal the whole text's
 _END_FRACTION = 16  # only the end is searched once a guess is wrong by at most 1/16 of the part
 
 #: Counts the ids from the nearer cut to a position, at most one more than the limit: (position, limit) -> n_ids.
@@ -351,7 +351,9 @@ def _sizes_of_tokens(encoder: Encoder, text: str, backward: bool) -> Sequence[in
 
 
 def _search_tokens(count: Counter, sizes: Sequence[int], near: int, far: int, room: int) -> int:
-    """Try positions between tokens, from the one after `room` tokens downwards.
+    """Return the first position with at most `room` ids among the ends of `room` tokens, then of fewer and fewer.
+
+    Returns far if the text has at most `room` tokens, near if no position fits.
 
     sizes: result of `_sizes_of_first_tokens`; near, far, room: as in `_search`.
     """

@@ -41,7 +41,7 @@ _WAY_OUT = "nothing is written: export this tokenizer as native"
 
 
 class Difference(NamedTuple):
-    """A text for which two tokenizers produce different ids: those expected from the original, and those found."""
+    """A text for which two tokenizers produce different ids: `expected` by the original, `found` by the other."""
 
     text: str
     expected: Sequence[int]
@@ -54,7 +54,7 @@ class Difference(NamedTuple):
 class Verification(NamedTuple):
     """Result of a comparison.
 
-    Texts may get other ids if a part was dropped, or if a unigram model is converted for another library: those
+    Texts may get other ids if a part was dropped, or if a unigram model is converted for another library: texts
     whose two best segmentations nearly tie, that the libraries normalize differently, or in which only one
     library finds a special token.
 

@@ -40,9 +40,9 @@ def verify_conversion(original: Exportable, converted: Exportable, where: str, l
 
     Returns the number of texts compared. where: the converted file, for the message.
 
-    Raises FormatError if a text has other ids, a token another id, or a special token is no longer one. Warns with
-    FormatWarning if some texts get other ids because one file's unigram model sums scores as sentencepiece does,
-    and the other's as tokenizers does.
+    Raises FormatError if a text has other ids, a token another id, or a special token is no longer one. If a
+    conversion of a unigram model between sentencepiece and tokenizers explains all differences (`unigram_sums`),
+    warns with FormatWarning instead.
     """
     one, other = original._remake(), converted._remake()
     excused = verify_export.Excused(unigram_sums.between(one, other))

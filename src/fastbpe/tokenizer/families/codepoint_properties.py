@@ -84,7 +84,10 @@ def ids_by_text(model: CodePointModel) -> dict[str, int]:
 
 
 def named_roles(model: CodePointModel) -> Mapping[str, str]:
-    """Return the model's tokens for bos, eos, pad and unk, and the tokens of roles that were set for it."""
+    """Return role → token, from `model.roles` or else from the pieces.
+
+    The unknown piece has the role unk. Without conventions, control symbols have the roles bos, eos and pad.
+    """
     named: dict[str, str] = {}
     if model.conventions is None:
         ids = {role: model.control_id(role) for role in ("bos", "eos", "pad")}

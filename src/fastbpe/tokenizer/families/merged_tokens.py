@@ -16,8 +16,8 @@ class MergedTokens(NamedTuple):
     """Tokens by id, and the tables for merging.
 
     tokens: bytes of each id in normalized text.
-    apart: ids that merging does not make: special and added tokens, user-defined symbols, unknown characters,
-        bytes of characters without a piece.
+    apart: ids that merging does not make: special and added tokens, user-defined symbols, unused pieces, unknown
+        characters, bytes of characters without a piece.
     fallback: ids of the bytes of characters without a piece; all of them are in `apart`.
     vocabulary: symbols and their pairs.
     splitter: splitter of normalized text.

@@ -65,7 +65,7 @@ def spelled(spelling: Spelling | None) -> SpelledSymbols | None:
 
 
 def merging(model: Model, vocabulary: Vocabulary) -> Vocabulary:
-    """Create the vocabulary of the symbols that a model merges; if they are tokens, return the model's own.
+    """Create the vocabulary of the symbols that a model merges; if they are tokens, return `vocabulary`.
 
     Raises VocabularyError if a symbol becomes an id that is not a token.
     """

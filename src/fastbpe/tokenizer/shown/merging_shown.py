@@ -46,10 +46,6 @@ def merged_pieces(tokenizer: Tokenizer, text: str) -> list[MergedPiece]:
 
     The time is quadratic in the length of a piece.
 
-    Args:
-        tokenizer: the tokenizer.
-        text: the text.
-
     >>> tokenizer = Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
     >>> for merge in merged_pieces(tokenizer, "abcab")[0].merges:
     ...     print(merge.at, merge.token, merge.id)

@@ -104,9 +104,14 @@ class ByteRemoval:
     def without(
         self, drop: Collection[int], renumber: Renumber
     ) -> tuple[Model, list[int], dict[int, tuple[int, int]]]:
-        """Return the model without the tokens of `drop`, and the ids that go with them: no merge makes them now.
+        """Remove the tokens of `drop` from the model.
 
-        Also returns, for each token that a merge makes, the ids of the two tokens that it joins. All are old ids.
+        Returns:
+            (model, lost, made). lost: ids that are removed too, because no merge makes them any more. made: id of
+            each token that a merge makes → the ids of the two tokens that it joins. Both have old ids.
+
+        Raises:
+            VocabularyError: a removed token contains a byte or character that is not a token by itself.
         """
         kept = [b"" if i in drop else token for i, token in enumerate(self._tokens)]
         if self._by_ranks:
@@ -165,7 +170,7 @@ class ByteRemoval:
 
 
 def _are_in(ids: Mapping[bytes, int], tokens: Sequence[bytes], some: Iterable[int]) -> bool:
-    """Tell whether the ids still belong to their tokens: no token is removed, and merges make each."""
+    """Tell whether `ids` has each id for its token; False for a removed token, or one that equals another's."""
     return all(ids.get(tokens[i]) == i for i in some)
 
 

@@ -152,7 +152,7 @@ def _built(
 
 
 def _renumbered(model: CodePointModel, new_ids: Mapping[int, int]) -> Spec:
-    """Return the training options, with new ids of control symbols and the new size if these are set."""
+    """Return the training options, with new ids of unk, bos, eos and pad (-1: removed), and the new vocab_size."""
     values = dict(model.trainer.values)
     for role in _ROLES:
         old = model.trainer[f"{role}_id"]
