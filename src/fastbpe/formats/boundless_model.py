@@ -91,7 +91,7 @@ class _Lines:
         raise FormatError(f"{self._where}:{self._n_read}: {problem}") from None
 
     def expect(self, name: str) -> None:
-        """Read a line that contains only this name."""
+        """Read the next line, which must be this name."""
         if (line := self.next().strip()) != name:
             self.fail(f"expected {name!r}, found {line!r:.60}")
 

@@ -35,7 +35,7 @@ from fastbpe.model import (
 
 
 class _Kind(NamedTuple):
-    """Class without a vocabulary.
+    """Class of transformers without a vocabulary.
 
     Attributes:
         first: role of each of the first ids → its token if no file names one.

@@ -30,7 +30,7 @@ class Builder:
     def __init__(self) -> None:
         self._parts: list[bytes] = []  # the last part comes first in the buffer
         self._n_bytes = 0
-        self._alignment = 1  # bytes; the largest alignment that an object needs
+        self._alignment = 1  # bytes; the largest alignment of the objects so far
 
     def vector(self, code: str, values: Sequence[float]) -> int:
         """Write a vector of scalars and return its position; 0 if it is empty."""

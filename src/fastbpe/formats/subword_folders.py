@@ -27,7 +27,7 @@ _BLANKS = r"\s\x1C-\x1F"  # white space as in Python and its package re; the pac
 
 
 class _Kind(NamedTuple):
-    """Class that reads such a folder.
+    """Class of transformers whose folders this module reads.
 
     Attributes:
         roles: role → its token if no file names one.

@@ -1,8 +1,8 @@
 """Folders of M2M100, Marian and Speech2Text: a sentencepiece model, and a vocab.json with the ids of its pieces.
 
-BARTpho has a dict.txt instead, with the pieces by id. SigLIP, SpeechT5, BertGeneration and PLBART have only a
-model, but the same rules for added tokens and white space. PLBART moves the ids of the pieces by one, as fairseq
-does.
+Instead of a vocab.json, BARTpho has a dict.txt with the pieces in the order of ids. SigLIP, SpeechT5,
+BertGeneration and PLBART have only a model, but the same rules for added tokens and white space. PLBART moves the
+ids of the pieces by one, as fairseq does.
 
 transformers runs these classes in Python: it looks for special tokens in the original text, lets sentencepiece cut
 the text between them, and looks up each piece in vocab.json. A piece that vocab.json lacks becomes the unknown
@@ -42,7 +42,7 @@ _ROLES = {"bos": "<s>", "eos": "</s>", "pad": "<pad>", "unk": "<unk>"}
 
 
 class _Kind(NamedTuple):
-    """Class that reads such a folder.
+    """Class of transformers whose folders this module reads.
 
     Attributes:
         roles: role → its token if no file names one.

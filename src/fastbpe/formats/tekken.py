@@ -21,7 +21,7 @@ from fastbpe.formats.tiktoken import check_tokens
 from fastbpe.model import N_BYTES, Buffer, Model, around
 from fastbpe.patterns import Pattern, as_regex
 
-_HEAD_BYTES, _TAIL_BYTES = 1 << 12, 1 << 16  # places of the settings: before the tokens, or after them
+_HEAD_BYTES, _TAIL_BYTES = 1 << 12, 1 << 16  # at the start and end of a file, where the settings may be
 _WAY_OUT = "export this tokenizer as native or huggingface"  # advice in errors
 _PATTERN = re.compile(rb'"pattern"\s*:\s*"')  # unlike a tokenizer.json, where an object or a number follows
 _FILLER = "<SPECIAL_{}>"

@@ -209,8 +209,9 @@ class SpecialTokens:
         return _kept(self._matchers, names, lambda: make_matcher(names, self.ids, self._every))
 
     def _finder(self, allowed: frozenset[str]) -> SpecialMatcher | None:
-        """Return the matcher for these special tokens and for all added tokens that are not special, or None.
+        """Return the matcher for these special tokens and for all added tokens that are not special.
 
+        None if it would find no token.
         Requires: the tokenizer has all of `allowed`.
         """
         if not self.added:

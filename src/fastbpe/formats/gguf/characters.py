@@ -1,4 +1,4 @@
-"""GGUF files with characters as base symbols, U+2581 for spaces, and lines as pieces, such as Gemma 4's.
+"""GGUF files such as Gemma 4's: characters are base symbols, U+2581 is a space, and text is cut around line feeds.
 
 llama.cpp merges the texts of tokens and then looks up the ids of the results, whatever the types of these tokens.
 This module turns the file into a tokenizer.json with the same ids, which `read_characters` reads.

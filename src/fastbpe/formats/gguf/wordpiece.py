@@ -63,7 +63,7 @@ def read(keys: Keys, special_tokens: Mapping[str, int] | None) -> Model:
 
 
 def spelled(text: str, kind: int) -> str:
-    """Return a token in BERT's spelling."""
+    """Return a token in BERT's spelling. text: in llama.cpp's spelling; kind: its PieceType."""
     if text.startswith(METASPACE):
         return text[len(METASPACE) :] or text
     is_name = kind != PieceType.NORMAL or not text or _is_bracketed(text)

@@ -127,7 +127,7 @@ IN_PYTHON = tuple(_PYTHON_NAMES.split())
 WITH_TABLES = ("Bartpho", "BertGeneration", "M2M100", "Marian", "PLBart", "Siglip", "Speech2Text", "SpeechT5")
 #: Classes without a vocabulary, which have an id for each byte; `byte_folders` has them.
 OF_BYTES = ("ByT5", "Dia", "Perceiver")
-#: Classes that merge within words, and write @@ after each token inside a word; `subword_folders` has them.
+#: Classes that merge within words, and write @@ after each token but the last of a word: see `subword_folders`.
 OF_SUBWORDS = ("Bertweet", "BlenderbotSmall", "CTRL", "Phobert")
 #: Classes whose folders fastbpe does not read, or reads only if certain files are there → what the class does.
 _REASONS: Mapping[str, str] = {

@@ -37,7 +37,10 @@ def read(top: Part) -> Templates:
 
 
 def trims(top: Part) -> bool:
-    """Tell whether a post-processor of a file trims white space from offsets. Raises the errors of `read`."""
+    """Tell whether a post-processor of a file trims white space from offsets.
+
+    Raises FormatError if tokenizers would refuse the post-processors.
+    """
     return any(step.get("trim_offsets") for _, step in _chain(top))
 
 
@@ -52,7 +55,7 @@ def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> 
 
     tokenizers takes the first kind whose members suit, whatever the type says.
 
-    place: its file and place, for errors; depth: number of nested sequences around it.
+    place: the file and where in it the post-processor is, for errors; depth: number of nested sequences around it.
 
     Raises:
         FormatError: tokenizers would refuse it.
@@ -87,7 +90,7 @@ def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> 
 
 
 def _checked(kind: str, given: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """Return the members of a kind, and of no other. Raises FormatError for a value that does not suit."""
+    """Return only the members that a kind has. Raises FormatError for a value that does not suit."""
     made: dict[str, Any] = {}
     for name, option in _MEMBERS[kind].items():
         value, where = given.get(name, name == "use_regex" or None), f"{place}.{name}"

@@ -137,7 +137,8 @@ def added_tokens(model: CodePointModel, pieces: list[str], conventions: Conventi
 def n_listed(model: CodePointModel, added: list[AddedToken]) -> int:
     """Return the number of pieces that the vocabulary lists; tokenizers numbers the added tokens after them.
 
-    Listed tokens of one character would match even in text that is not searched for added tokens.
+    Control symbols and user-defined pieces at the end are not listed, because a listed token of one character
+    would match even in text that is not searched for added tokens.
     """
     ids = {token.id for token in added}
     n = model.n_pieces

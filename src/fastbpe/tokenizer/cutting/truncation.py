@@ -202,9 +202,9 @@ def _next_chunk(
 def _end(
     encoder: Encoder, text: str, start: int, low: int, high: int, n_ids: int, found: Sequence[Boundaries]
 ) -> int:
-    """Find the last boundary in (low, high], of the first kind with one, up to which the text fits, or else high.
+    """Find the last boundary in (low, high] up to which the text fits, of the coarsest kind with one; else high.
 
-    At the end of the text, return high at once. Try at most _MAX_TRIED_BOUNDARIES of each kind.
+    If high is the end of the text, return it at once. Try at most _MAX_TRIED_BOUNDARIES of each kind.
 
     Requires: text[start:high] fits. found: boundaries by kind, from coarse to fine.
     """
@@ -223,9 +223,9 @@ def _end(
 
 
 def _start(encoder: Encoder, text: str, low: int, end: int, n_ids: int, found: Sequence[Boundaries]) -> int:
-    """Find the first boundary in [low, end), of the first kind with one, from which the text fits, or else low.
+    """Find the first boundary in [low, end) from which the text fits, of the coarsest kind with one; else low.
 
-    At the start of the text, return low at once. Otherwise as `_end`. Requires: text[low:end] fits.
+    If low is 0, return it at once. Otherwise as `_end`. Requires: text[low:end] fits.
     """
     if low == 0:
         return low
@@ -351,9 +351,9 @@ def _sizes_of_tokens(encoder: Encoder, text: str, backward: bool) -> Sequence[in
 
 
 def _search_tokens(count: Counter, sizes: Sequence[int], near: int, far: int, room: int) -> int:
-    """Return the first position with at most `room` ids among the ends of `room` tokens, then of fewer and fewer.
+    """Try the ends of `room` tokens, then of fewer and fewer; return the first position with at most `room` ids.
 
-    Returns far if the text has at most `room` tokens, near if no position fits.
+    Returns far if the text has at most `room` tokens, near if no tried position fits.
 
     sizes: result of `_sizes_of_first_tokens`; near, far, room: as in `_search`.
     """
@@ -374,7 +374,7 @@ def _search_tokens(count: Counter, sizes: Sequence[int], near: int, far: int, ro
 def _search_normalized(
     count_to: Counter, count_alone: PartCounter, text: str, near: int, far: int, room: int, guess: int
 ) -> int:
-    """Find a position with at most `room` ids between near and it, while the next position has more.
+    """Find a position with at most `room` ids between near and it; as a rule, the next position has more.
 
     Begin with a guess, in characters from near on. If room is large, most guesses count only the end of the part.
     """
@@ -397,7 +397,7 @@ def _search_normalized(
 
 
 def _longest(count: Callable[[int], int], max_size: int, room: int, first: int) -> int:
-    """Find a size with at most `room` ids, while the next size has more.
+    """Find a size with at most `room` ids; as a rule, the next size has more. Returns max_size if all of it fits.
 
     Begin with the guess `first`. Guess again from the average number of characters per id, then bisect. Then try a
     few longer sizes, because a longer text may have fewer ids.
@@ -427,7 +427,7 @@ def _guess(size: int, n: int, max_size: int, room: int) -> int:
 def _longest_by_end(
     count: Callable[[int], int], count_end: Callable[[int, int], int], max_size: int, room: int, first: int
 ) -> int | None:
-    """Find the same size as `_longest`, but count only a stretch before the position for most guesses.
+    """Find a size as `_longest` does, but count only a stretch before the position for most guesses.
 
     Returns None if no guess comes close, or if the count for the whole text contradicts the result.
     """

@@ -1,7 +1,7 @@
 """Tokenizers without a part that a format cannot store, if the caller asks for it: `export(drop=["normalizer"])`.
 
 Dropping a part changes the ids of some texts. The comparison checks that text which the normalizer does not change
-keeps its ids. The result lists texts whose ids differ.
+keeps its ids. The result lists the first texts whose ids differ.
 """
 
 from __future__ import annotations

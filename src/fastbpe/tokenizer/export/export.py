@@ -37,7 +37,7 @@ _SUPERBPE = (
     ),
     {"type": "ByteLevel", "use_regex": False},
 )
-_LONGEST_WORD = 1 << 20  # characters: no text has a longer word
+_LONGEST_WORD = 1 << 20  # characters: a limit on words above this affects no real text, so nothing warns of it
 
 
 def export(

@@ -61,7 +61,7 @@ class Exportable(Protocol):
     ) -> tuple[Array, Array]: ...
 
     def _remake(self, model: Model | CodePointModel | None = None) -> Exportable:
-        """Make a tokenizer without piece caches from a model, or from the tokenizer's own."""
+        """Make a tokenizer without piece caches. model: its model; None: the model of this tokenizer."""
 
 
 def model_of(tokenizer: Exportable) -> Model:

@@ -35,7 +35,7 @@ _SHOWN_CHARACTERS, _SHOWN_IDS = 80, 6  # shown of a text and of a list of ids in
 _BEFORE = (b"", b"\xc3", b"\xe3", b"\xe3\x81", b"\xf0", b"\xf0\x9f", b"\xf0\x9f\x98")
 _BEHIND = (b"", b"\x80", b"\x80\x80", b"\x80\x80\x80", b"\xa0\x80", b"\x90\x80\x80", b"\xa0")
 _PLAIN = ("", " ", "  ", "a", " a", "a ", "\n", "\t", "\u2581", "a\u2581 b", "é", "漢", "\U0001f600", "\ufffd")
-# Names under which files of these formats are read back: their content may look like another format.
+# Format → end of the name under which its file is read back: its content may look like another format.
 _ENDINGS = {"tiktoken": ".tiktoken", "sentencepiece": ".model"}
 _WAY_OUT = "nothing is written: export this tokenizer as native"
 
@@ -304,7 +304,10 @@ def _changed_token(one: Exportable, other: Exportable) -> str:
 
 
 def probe(tokenizer: Exportable) -> Iterator[str]:
-    """Yield texts that show whether two tokenizers with this vocabulary differ: always the same texts."""
+    """Yield texts that are likely to show a difference between two tokenizers with this vocabulary.
+
+    The same vocabulary always gives the same texts.
+    """
     yield from _PLAIN
     texts = [text_of(token) for token in tokenizer.vocab if token]
     left = _MAX_PROBE_CHARACTERS

@@ -1,4 +1,8 @@
-"""Decoding of code points: by the rules of sentencepiece or, for a tokenizer.json, by the rules of tokenizers."""
+"""Decoding of code-point models.
+
+A .model decodes by the rules of sentencepiece, a tokenizer.json by the rules of tokenizers, and a folder of one of
+transformers' Python classes by the rules of its class.
+"""
 
 from __future__ import annotations
 
@@ -180,8 +184,9 @@ class StretchDecoding:
 
     Marian and Speech2Text put a space after a special token. Marian, BARTpho, BertGeneration, PLBART and SpeechT5
     have no U+2581 in decoded text. The last four drop no space at the beginning of a text between special tokens,
-    and decode control symbols to their text. White space at both ends of the whole text is left out, except for
-    GPT-SW3. GPT-SW3 and SigLIP put a space before text that precedes a special token.
+    and decode control symbols to their text. SentencePieceBackend, the base class of BertGeneration, decodes like
+    it. White space at both ends of the whole text is left out, except for GPT-SW3. GPT-SW3 and SigLIP put a space
+    before text that precedes a special token.
 
     skips: drop special tokens before any other step.
     """

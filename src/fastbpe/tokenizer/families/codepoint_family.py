@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from fastbpe.vocabularies.material import Material
 
 _TYPES = {"unigram": "Unigram", "char": "Char"}  # names of sentencepiece → of Tokenizer.model_type; others: BPE
-_MAX_PIECES_UNCHECKED = 1 << 20  # up to this number, pieces never become more symbols than fit in the tables
+_MAX_PIECES_UNCHECKED = 1 << 20  # so many pieces become too many symbols only with a million different characters
 
 
 class CodePointFamily(Family):

@@ -45,7 +45,7 @@ def by_ranks(model: Model) -> Model:
 
 
 def _learned(model: Model, tables: Mapping[str, Buffer]) -> dict[str, Buffer] | None:
-    """Return tables of ranks if merges of lower rank leave the two tokens of each merge whole; else None."""
+    """Return tables of ranks if a fast check shows that these give the same ids as the merges; else None."""
     found = rank_merges(tables["token_bytes"], tables["token_ends"], model.merges, model.whole_piece_first)
     if found is None:
         return None

@@ -215,7 +215,7 @@ class StepDecoding:
 
     @cached_property
     def _inner(self) -> list[bytes]:
-        """Bytes of each id within a text."""
+        """List of the bytes that each id adds if it is neither the first nor the last of a text."""
         known = [*compress(self._tokens, self._known)]
         names = b"\0".join(known).decode().split("\0")
         texts = self._bytes_of(names if len(names) == len(known) else [token.decode() for token in known])

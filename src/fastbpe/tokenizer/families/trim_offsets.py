@@ -17,7 +17,7 @@ def make_trimmer(
     """Return the trimmer that a post-processor describes; None if it trims nothing.
 
     tokens: function that returns the bytes of each id; called for the first text.
-    shown: these bytes are the UTF-8 of tokens in a file's spelling, with one character per byte.
+    shown: these bytes are the UTF-8 of tokens as spelled in the file, where "Ġ" may stand for a space.
     """
     prefixed = prefixes(post_processor)
     return trimmer_of(prefixed, tokens, shown=shown) if prefixed else None

@@ -46,7 +46,7 @@ def words_of_code_points(
     names: Mapping[int, str],
     allowed_special: str | Collection[str],
 ) -> Words | None:
-    """Find the words of a text in code-point mode. ids: of the text. names: token of each id in the vocabulary.
+    """Find the words of a text in code-point mode. ids: the ids of the text. names: id → text of its token.
 
     The model comes from a tokenizer.json; the other arguments are as in `words_of_pieces`. None if the
     pre-tokenizer finds user-defined symbols of sentencepiece, and the text before, between or after them is
@@ -72,7 +72,7 @@ def words_of_code_points(
 def _symbols(
     model: CodePointModel, added: Collection[int], ids: Sequence[int], named: Mapping[int, str]
 ) -> set[int]:
-    """Return the indices of the ids that the pre-tokenizer finds."""
+    """Return the indices of the ids of user-defined symbols, which the pre-tokenizer finds."""
     types, defined = model.types, PieceType.USER_DEFINED
     return {i for i, one in enumerate(ids) if i not in named and types[one] == defined and one not in added}
 

@@ -1,4 +1,4 @@
-"""Functions for the methods of a tokenizer that write files of ids."""
+"""Check of the arguments of the methods that write files of ids."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _BYTES = 256  # symbols that can be bytes
 
 
 class Described(Protocol):
-    """Part of a `SequenceTokenizer` that its files need."""
+    """The parts of a `SequenceTokenizer` that this module needs."""
 
     @property
     def fingerprint(self) -> str: ...

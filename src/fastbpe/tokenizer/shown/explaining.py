@@ -211,7 +211,7 @@ def _pieces(merged: MergedTokens, ids: list[int], spans: Spans, words: Sequence[
 
 
 def _ends_by_words(words: Sequence[int]) -> Iterator[int]:
-    """Yield the ends of the pieces among ids with known words."""
+    """Yield the number of ids up to the end of each piece. words: number of the word of each id."""
     for n in range(1, len(words)):
         if words[n] != words[n - 1]:
             yield n
@@ -219,7 +219,7 @@ def _ends_by_words(words: Sequence[int]) -> Iterator[int]:
 
 
 def _ends(merged: MergedTokens, ids: list[int]) -> Iterator[int]:
-    """Yield the ends of the pieces among ids whose bytes are the text."""
+    """Yield the number of ids up to the end of each piece. The bytes of the ids must be the text."""
     ends = {*_borders(merged, ids)}
     at = 0
     for n, token_id in enumerate(ids, 1):
@@ -229,7 +229,7 @@ def _ends(merged: MergedTokens, ids: list[int]) -> Iterator[int]:
 
 
 def _borders(merged: MergedTokens, ids: list[int]) -> list[int]:
-    """Return the ends of pieces in the bytes of ids."""
+    """Return the ends of pieces in the bytes of ids; [] if the bytes are not UTF-8."""
     data = b"".join([merged.tokens[token_id] for token_id in ids])
     # A vocabulary without all bytes leaves bytes out of the pieces: then a piece here ends where an id does.
     return [*merged.splitter.ends(data)] if n_valid(data) == len(data) else []
@@ -250,7 +250,7 @@ def _merges_of_words(merged: MergedTokens, data: bytes, ends: list[int]) -> Iter
 
 
 def _merges(merged: MergedTokens, wholes: list[bytes]) -> Iterator[Merge]:
-    """Merge a piece, the best pair first and the leftmost of equal pairs, and return the merges in order.
+    """Merge a piece, the best pair first and the leftmost of equal pairs, and yield the merges in order.
 
     wholes: the piece (with a spelling: its tokens).
     """
@@ -258,7 +258,7 @@ def _merges(merged: MergedTokens, wholes: list[bytes]) -> Iterator[Merge]:
 
 
 def _merges_by(merged: MergedTokens, vocabulary: Vocabulary, parts: list[bytes]) -> Iterator[Merge]:
-    """Merge symbols with the pairs of a vocabulary."""
+    """Merge symbols with the pairs of a vocabulary, and yield the merges in order. Changes the list `parts`."""
     symbols = [vocabulary.find(part) for part in parts]
     n = len(parts)
     before, after = [*range(-1, n - 1)], [*range(1, n + 1)]

@@ -39,7 +39,7 @@ class IntervalCounter:
         self._tokenizer, self._text, self._allowed_special = tokenizer, text, allowed_special
         self._cuts: list[int] = []
         self._sums: list[int] = []  # ids before each cut
-        self._states: list[bool] = []  # after_fused at each cut
+        self._states: list[bool] = []  # after_fused at each cut, as `encode_part` returns it
         near = near_of(self._encoder._pipeline, pairs, None)
         if near is not None:
             self._count_all(near)

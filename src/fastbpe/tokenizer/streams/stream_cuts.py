@@ -100,7 +100,7 @@ def pair_cuts(pipeline: Pipeline, model: Model, *, with_flags: bool) -> PairCuts
     # neighbours; tokens with flags depend on the characters around them.
     if pipeline.front is not None or vocabulary.drops_bytes or with_flags:
         return None
-    if type(splitter) is not Splitter and not splitter.by_neighbours():  # Splitter: the text is one piece
+    if type(splitter) is not Splitter and not splitter.by_neighbours():  # a plain Splitter does not split
         return None
     if model.supermerges is not None or (
         model.whole_piece_first and unmade(vocabulary, made_by(vocabulary, model))

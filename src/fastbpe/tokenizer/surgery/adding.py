@@ -167,7 +167,8 @@ def with_reserved(
 
     n_vocab: one more than the greatest id of the tokenizer.
 
-    Raises ValueError if a number is out of range, or reserved_name does not have exactly one {}.
+    Raises ValueError if a number is out of range, or reserved_name does not have exactly one {}; TypeError if an
+    argument has a wrong type.
     """
     reserved = integer("reserved", reserved)
     if not 0 <= reserved <= _MAX_RESERVED:

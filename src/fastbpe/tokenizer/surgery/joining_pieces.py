@@ -37,7 +37,7 @@ class PieceJoining:
         special, left_to_caller = {name.encode() for name in own}, {name.encode() for name in theirs}
         kinds = mergeable(self._b)
         self._of_b = {piece: i for i, piece in enumerate(b.pieces)}
-        self._places: dict[bytes, int] = {}  # level of each piece in the merged order
+        self._places: dict[bytes, int] = {}  # piece → index of its level in the merged order
         self.common: dict[int, int] = {}
         self.left_out: list[int] = []
         self._new: dict[bytes, int] = {}  # piece → id in b

@@ -150,7 +150,12 @@ class ByteRemoval:
     def _relisted(
         self, kept: Sequence[bytes], orphans: Sequence[int]
     ) -> tuple[list[tuple[int, int, int]], dict[int, tuple[int, int]]]:
-        """Return the remaining merges, with new ones that remake orphans, and the makers of each token."""
+        """Return the remaining merges, with new ones that remake orphans, and the makers of each token.
+
+        Args:
+            kept: the token of each id; b"": removed.
+            orphans: ids of tokens that are made, directly or not, from removed tokens.
+        """
         ids = {token: i for i, token in reversed([*enumerate(kept)]) if token}
         ids |= {kept[i]: i for i in self.makers if kept[i]}  # of equal tokens, the one that a merge makes
         merges = self._model.merge_list() or ()

@@ -76,7 +76,10 @@ def spelled_makers(vocabulary: Vocabulary, model: Model) -> dict[int, tuple[int,
 
 
 def is_whole_piece(model: Model, encode: Callable[[str], Sequence[int]]) -> Callable[[int, bytes], bool]:
-    """Return a function that tells whether `encode` turns a token's text into it although no merge makes it."""
+    """Return a function that tells whether `encode` turns the text of a token into this token.
+
+    Requires: no merge makes the token.
+    """
 
     def is_whole(token_id: int, token: bytes) -> bool:
         if not model.whole_piece_first:
