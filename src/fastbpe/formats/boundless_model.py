@@ -230,7 +230,10 @@ def dump(
     pattern: str,
     special_tokens: Mapping[str, int],
 ) -> bytes:
-    """Return the bytes of a file. supermerges: merges of whole words; None: the model has no superwords."""
+    """Return the bytes of a file. supermerges: merges of whole words; None: the model has no superwords.
+
+    Raises FormatError if such a file cannot store the vocabulary.
+    """
     ids = {token: i for i, token in enumerate(tokens)}
     if len(ids) < len(tokens) or b"" in ids:
         raise FormatError(

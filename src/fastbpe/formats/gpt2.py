@@ -395,6 +395,8 @@ def dump(
     """Return the two files by name, as tokenizers writes them: special tokens are entries like all other tokens.
 
     empty: id of the empty token; None: no such token.
+
+    Raises FormatError if such files cannot store the vocabulary.
     """
     texts = [text_of(token) for token in tokens]
     entries = {text: token_id for token_id, text in enumerate(texts) if text}

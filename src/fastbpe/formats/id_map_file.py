@@ -44,7 +44,7 @@ def dump(mapped: Mapped) -> list[Buffer]:
 
 
 def parse(data: Buffer, where: str) -> Mapped:
-    """Read a file."""
+    """Read a file. Raises FormatError if it is damaged or of another kind."""
     header, sections = unpack(KIND, data, where, {"ids": _REQUIRED})
     check_sections(sections, {*_SECTIONS}, where)
     tables = {}

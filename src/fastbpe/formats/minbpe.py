@@ -28,7 +28,7 @@ def recognise(data: Buffer) -> bool:
 
 
 def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
-    """Read the model in the bytes of a `.model` file."""
+    """Read the model in the bytes of a `.model` file. Raises FormatError if it is damaged or too large."""
     check_entries(data, where, b"\n")
     lines = as_text(data, where).replace("\r\n", "\n").split("\n")
     while lines and not lines[-1].strip():
@@ -109,7 +109,10 @@ def dump(
     pattern: Pattern,
     special_tokens: Mapping[str, int],
 ) -> bytes:
-    """Return the bytes of a `.model` file. merges: (left id, right id, merged id)."""
+    """Return the bytes of a `.model` file. merges: (left id, right id, merged id).
+
+    Raises FormatError if such a file cannot store the vocabulary.
+    """
     listed = tokens[: next((i for i in range(len(tokens), 0, -1) if tokens[i - 1]), 0)]
     if any(token != bytes([byte]) for byte, token in enumerate(listed[:256])):
         raise FormatError(

@@ -43,7 +43,7 @@ def recognise(data: Buffer) -> bool:
 
 
 def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
-    """Read the model in a file's bytes."""
+    """Read the model in a file's bytes. Raises FormatError if it is damaged or too large."""
     check_entries(data, where, b'"rank"')
     try:
         document = loads(bytes(data))
@@ -141,7 +141,10 @@ def _tokens(listed: object, n: int, where: str) -> list[bytes]:
 
 
 def dump(tokens: Sequence[bytes], pattern: Pattern, special_tokens: Mapping[str, int]) -> bytes:
-    """Return the bytes of a file. Its version is always v3."""
+    """Return the bytes of a file. Its version is always v3.
+
+    Raises FormatError if such a file cannot store the vocabulary.
+    """
     n_special = next((i for i, token in enumerate(tokens) if token), len(tokens))
     names = {token_id: name for name, token_id in special_tokens.items()}
     if not isinstance(pattern, str):

@@ -107,7 +107,7 @@ def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
 
     As in transformers, tokens with an id in these files come in the order of their ids, and an unused id between
     the last rank and the greatest of these ids becomes a reserved token. A token that already exists needs no id,
-    so the ids of later tokens are smaller than in the files.
+    so the ids of later tokens are smaller than in the files. Raises FormatError if too many would be reserved.
     """
     from fastbpe.formats.huggingface import byte_vocabulary  # here: in most folders there are no other files
     from fastbpe.formats.huggingface.named_tokens import Definition
@@ -169,7 +169,7 @@ def list_tokens(ranks: Mapping[bytes, int]) -> list[bytes]:
 
 
 def parse_ranks(data: bytes, where: str) -> dict[bytes, int]:
-    """Return token → rank. Blank lines and CRLF line endings are allowed.
+    """Return token → rank. Blank lines and CRLF line endings are allowed. Raises FormatError for a damaged file.
 
     The slow counterpart of `rank_lines.parse`, which handles only plain files and leaves all others to this
     function.

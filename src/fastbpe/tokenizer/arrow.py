@@ -64,7 +64,10 @@ def to_arrow(
 
 
 def _as_strings(pyarrow: Any, texts: Any) -> Any:
-    """Convert an array, or an iterable, to an array of bytes whose rows are contiguous in one buffer."""
+    """Convert an array, or an iterable, to an array of bytes whose rows are contiguous in one buffer.
+
+    Raises TypeError if it contains anything but texts and nulls.
+    """
     if not isinstance(texts, pyarrow.Array):
         return _array_of(pyarrow, items_in(texts))
     if is_text(texts.type) or texts.type == pyarrow.null():

@@ -66,7 +66,10 @@ def _tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
 
 
 def _tokens_of_merges(merges: Iterable[tuple[int, int]]) -> tuple[list[bytes], bytes]:
-    """List the tokens that merges make after the 256 bytes, and pack the merges in the form of a Model."""
+    """List the tokens that merges make after the 256 bytes, and pack the merges in the form of a Model.
+
+    Raises VocabularyError if a merge names an id that no earlier merge makes.
+    """
     tokens = [bytes([byte]) for byte in range(256)]
     triples: list[tuple[int, int, int]] = []
     for left, right in ((integer("an id in merges", a), integer("an id in merges", b)) for a, b in merges):

@@ -129,7 +129,10 @@ class SpecialTokens:
         return {token: token_id for token_id, token in self.encoded} | by_name
 
     def _decode_added(self) -> dict[int, bytes]:
-        """Map ids of added tokens to bytes: of the text by which they are found, as in tokenizers."""
+        """Map ids of added tokens to bytes: of the text by which they are found, as in tokenizers.
+
+        Raises SpecialTokenError for a token that is empty after normalization.
+        """
         if not self.added:
             return {}
         from fastbpe.formats.byte_level import is_visible_ascii  # here: few tokenizers have them
@@ -191,7 +194,10 @@ class SpecialTokens:
         return self._finder(frozenset())
 
     def _set(self, names: str | Collection[str], argument: str) -> frozenset[str]:
-        """Return the set that an argument means: all special tokens for "all"."""
+        """Return the set that an argument means: all special tokens for "all".
+
+        Raises ValueError for another str, TypeError for an object that is not a collection.
+        """
         if isinstance(names, str):
             if names == "all":
                 return self.set

@@ -31,7 +31,7 @@ CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenize
 
 
 def _make_family(model: Model | CodePointModel) -> Family:
-    """Create the family of a model."""
+    """Create the family of a model. Raises TypeError for an object that is not a model."""
     if isinstance(model, CodePointModel):  # imports are here, since most programs need one family
         from fastbpe.tokenizer.families.codepoint_family import CodePointFamily
 
@@ -64,7 +64,13 @@ class TokenizerBase(Encoder):
     """A model's family, equality, and objects created at first use. `Tokenizer` adds the public methods."""
 
     def __init__(self, model: Model | CodePointModel, *, cache_bytes: int = CACHE_BYTES) -> None:
-        """Create a tokenizer from a model. Use `load`, `train` or one of the `from_` methods instead."""
+        """Create a tokenizer from a model. Use `load`, `train` or one of the `from_` methods instead.
+
+        cache_bytes: number of bytes for all piece caches together.
+
+        Raises ValueError if it is negative, TypeError if an argument has a wrong type, VocabularyError,
+        SpecialTokenError, PatternError or FormatError if the model contradicts itself.
+        """
         self._cache_bytes = integer("cache_bytes", cache_bytes)
         if self._cache_bytes < 0:
             raise ValueError(

@@ -1,7 +1,8 @@
 """GGUF files of the kind "bert": WordPiece, as in BERT.
 
-llama.cpp puts a U+2581 before the first token of a word, and removes "##" from the others. This module turns the
-file into a tokenizer.json of BERT, which `read_segmented` reads. Words may have any length, as in llama.cpp.
+In such a file, a token that begins a word has a U+2581 before it, and the others lack BERT's "##". This module
+turns the file into a tokenizer.json of BERT, which `read_segmented` reads. Words may have any length, as in
+llama.cpp.
 """
 
 from __future__ import annotations

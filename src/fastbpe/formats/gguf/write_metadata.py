@@ -56,6 +56,9 @@ def dump_byte_level(
         n_ids: number of ids, of all kinds of tokens and of gaps.
         roles: "bos", "eos", "pad", "unk" → id; None: no token.
         template: (ids before a text, ids after it).
+
+    Raises:
+        FormatError: a GGUF file cannot store the vocabulary.
     """
     texts = [text_of(token) for token in tokens] + [""] * (n_ids - len(tokens))
     types = [int(PieceType.NORMAL)] * n_ids
@@ -112,7 +115,10 @@ def _refuse(lost: str, way_out: str = "native") -> NoReturn:
 
 
 def dump_code_points(model: CodePointModel) -> bytes:
-    """Return the bytes of a file of the kind "llama"; "t5" for a unigram model."""
+    """Return the bytes of a file of the kind "llama"; "t5" for a unigram model.
+
+    Raises FormatError if a GGUF file cannot store the model.
+    """
     if model.trainer["model_type"] == "unigram":
         return _dump_unigram(model)
     # Without the conventions of a tokenizer.json:
@@ -194,7 +200,10 @@ def _dump_unigram(model: CodePointModel) -> bytes:
 
 
 def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | None], n_ids: int) -> bytes:
-    """Return the bytes of a file of the kind "bert", for a WordPiece model with BERT's steps. roles: role → id."""
+    """Return the bytes of a file of the kind "bert", for a WordPiece model with BERT's steps. roles: role → id.
+
+    Raises FormatError if a GGUF file cannot store the model.
+    """
     lowers, strips = wordpiece.settings_of(model)
     spelling = model.spelling
     assert spelling is not None

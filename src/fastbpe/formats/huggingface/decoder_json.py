@@ -186,7 +186,7 @@ def is_id(value: Any) -> bool:
 
 
 def fail(place: str, problem: str) -> NoReturn:
-    """Raise the error about a part of a file."""
+    """Raise FormatError, with the place and the problem of a part of a file."""
     raise FormatError(f"{short(place)}: {problem}")
 
 

@@ -123,6 +123,6 @@ def _with_flags(
 
 
 def _roles(model: CodePointModel) -> dict[str, str]:
-    """Return the roles in the options of a model, which are used only without conventions."""
+    """Return role → text of its piece, as the model's options say. Without conventions, only these count."""
     ids = {role: model.control_id(role) for role in ("bos", "eos", "pad")}
     return {role: model.piece(i).decode() for role, i in ids.items() if i is not None}

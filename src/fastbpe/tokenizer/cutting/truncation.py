@@ -113,7 +113,10 @@ def _parts_within(
 
 
 def _checked(max_tokens: int, side: Side, boundary: Boundary) -> tuple[int, Sequence[str]]:
-    """Check the arguments of `truncate`; return the maximum number of ids, and the kinds of boundaries to try."""
+    """Return the maximum number of ids, and the kinds of boundaries to try, for arguments of `truncate`.
+
+    Raises ValueError if an argument is out of range, TypeError if max_tokens is not an integer.
+    """
     if side not in SIDES:
         raise ValueError(choose_one_of("side", side, SIDES))
     max_tokens = integer("max_tokens", max_tokens)
@@ -123,7 +126,10 @@ def _checked(max_tokens: int, side: Side, boundary: Boundary) -> tuple[int, Sequ
 
 
 def _kinds(boundary: Boundary) -> Sequence[str]:
-    """Return the kinds of boundaries to try: the given one, then finer ones; none for "token"."""
+    """Return the kinds of boundaries to try: the given one, then finer ones; none for "token".
+
+    Raises ValueError for an unknown kind.
+    """
     if boundary == "token":
         return ()
     if boundary not in KINDS:

@@ -24,7 +24,7 @@ def make_trimmer(
 
 
 def prefixes(post_processor: Mapping[str, Any]) -> list[bool]:
-    """Return, for each step that trims, whether a space was put before the text."""
+    """Return, for each step that trims, its option add_prefix_space."""
     return [bool(step.get("add_prefix_space", True)) for step in _steps(post_processor) if _trims(step)]
 
 

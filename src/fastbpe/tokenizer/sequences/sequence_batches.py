@@ -126,7 +126,10 @@ def expand_batch(
 
 
 def _add_ids(sequences: Sequences, special: Mapping[str, int], ids: Any, skip_special_tokens: bool) -> None:
-    """Read a sequence of ids. Special tokens are left out, or raise an error."""
+    """Read a sequence of ids.
+
+    Special tokens are left out if skip_special_tokens is true; otherwise, they raise InvalidTokenError.
+    """
     if not special:
         sequences.add(ids)
         return

@@ -39,7 +39,10 @@ def check_base_size(base_size: object) -> int:
 
 
 def checked_special(special_tokens: Mapping[str, int], n_ids: int) -> dict[str, int]:
-    """Return special tokens (name to id), checked. n_ids: number of symbols and merges."""
+    """Return special tokens (name to id), checked. n_ids: number of symbols and merges.
+
+    Raises SpecialTokenError for a bad name or id, TypeError for an id that is not an integer.
+    """
     taken: dict[int, str] = {}
     for name, token_id in special_tokens.items():
         if not isinstance(name, str) or not name:

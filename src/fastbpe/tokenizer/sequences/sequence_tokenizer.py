@@ -60,7 +60,11 @@ class SequenceTokenizer:
     # Making a tokenizer
 
     def __init__(self, model: file.SequenceModel) -> None:
-        """Create a tokenizer from a model. Use `train`, `load` or `SequenceTokenizer.from_merges` instead."""
+        """Create a tokenizer from a model. Use `train`, `load` or `SequenceTokenizer.from_merges` instead.
+
+        Raises TypeError for an object that is not a SequenceModel, VocabularyError or SpecialTokenError if the
+        model contradicts itself.
+        """
         if not isinstance(model, file.SequenceModel):
             raise TypeError(
                 f"model must be a SequenceModel, not {type(model).__name__}; fastbpe.load reads a file"
@@ -82,7 +86,7 @@ class SequenceTokenizer:
         Args:
             merges: pairs of ids. VocabularyError if a pair appears twice, or contains an id that is neither a
                 symbol nor made by an earlier merge.
-            base_size: number of symbols.
+            base_size: number of symbols. VocabularyError if it is out of range.
             special_tokens: as for `with_special_tokens`.
 
         >>> SequenceTokenizer.from_merges([(0, 1), (4, 2)], base_size=4).encode([0, 1, 2, 3, 0, 1])
@@ -291,13 +295,15 @@ class SequenceTokenizer:
         return integer("token_id", token_id) in self._special.values()
 
     def with_special_tokens(self, special_tokens: Mapping[str, int] | Iterable[str]) -> SequenceTokenizer:
-        """Return a tokenizer with more special tokens, whose ids come last; encoding never returns them.
+        """Return a tokenizer with more special tokens; encoding never returns their ids.
 
         Args:
-            special_tokens: names, which get the next free ids; or a mapping of names to ids.
+            special_tokens: names, which get ids after all others; or a mapping of names to ids, which must be
+                greater than the ids of all symbols and merges.
 
         Raises:
-            SpecialTokenError (a ValueError): a name already exists, or an id is taken or out of range.
+            SpecialTokenError (a ValueError): a name already exists or is empty, or an id is taken or out of range.
+            TypeError: special_tokens is a str, or an id is not an integer.
 
         >>> tokenizer = SequenceTokenizer.from_merges([(0, 1)], base_size=4).with_special_tokens(["<end>"])
         >>> tokenizer.special_tokens, tokenizer.vocab_size, tokenizer.decode([4, 5], skip_special_tokens=True)
@@ -356,12 +362,12 @@ class SequenceTokenizer:
     def id_map(self, old: SequenceTokenizer) -> IdMap:
         """Return the map from the ids of the tokenizer that this one extends, for its embedding rows.
 
-        All old ids stay. The row of a new id starts as the mean of the rows of the old ids that its
-        merges join.
+        Symbols and old merges keep their ids. A special token of both tokenizers keeps its row, but may have
+        another id. The row of the id of a new merge starts as the mean of the rows of the old ids that it joins.
 
         Args:
             old: the base that was passed to `train`, or a tokenizer with the same symbols and the first merges of
-                this one; any other raises ValueError.
+                this one; any other tokenizer raises ValueError, any other object TypeError.
 
         >>> old = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
         >>> new = SequenceTokenizer.from_merges([(0, 1), (4, 4), (5, 2)], base_size=4)

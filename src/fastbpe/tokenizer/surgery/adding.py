@@ -81,7 +81,10 @@ def known_tokens(special: SpecialTokens, model: CodePointModel | None = None) ->
 
 
 def _listed(tokens: Tokens, argument: str, special: bool) -> list[AddedToken]:
-    """List a caller's tokens. A text means a token without flags."""
+    """List a caller's tokens. A text means a token without flags.
+
+    Raises TypeError for an argument or flag of a wrong type, SpecialTokenError for a bad name or id.
+    """
     if isinstance(tokens, Mapping):
         listed = [AddedToken(name, checked_id(name, i), special=special) for name, i in tokens.items()]
     elif isinstance(tokens, (list, tuple)) and not isinstance(tokens, AddedToken):
@@ -107,7 +110,7 @@ def _listed(tokens: Tokens, argument: str, special: bool) -> list[AddedToken]:
 
 
 def _check_known(token: AddedToken, known: AddedToken) -> None:
-    """Raise an error if an existing token would have to change."""
+    """Raise SpecialTokenError if an existing token would have to change."""
     name = token.content
     if token.special and not known.special:
         raise SpecialTokenError(

@@ -137,7 +137,10 @@ class Remover(Generic[TokenizerT]):
 
 
 def check_prune(keep: object, corpus: object, min_count: object) -> tuple[int | None, int | None]:
-    """Check arguments of prune without the vocabulary; return (keep, None) or (None, min_count, by default 1)."""
+    """Check arguments of prune without the vocabulary; return (keep, None) or (None, min_count, by default 1).
+
+    Raises ValueError if they do not fit together or min_count is less than 1, TypeError if one is no integer.
+    """
     if keep is None and corpus is None:
         raise ValueError("prune needs keep= (a number of tokens) or corpus= (keep the tokens that occur in it)")
     if min_count is not None and corpus is None:

@@ -77,7 +77,10 @@ class PieceRemoval:
     def without(
         self, drop: Collection[int], renumber: Renumber
     ) -> tuple[CodePointModel, list[int], dict[int, tuple[int, int]]]:
-        """Remove pieces from the model, and return what `ByteRemoval.without` returns."""
+        """Remove pieces from the model, and return what `ByteRemoval.without` returns.
+
+        Raises VocabularyError if no merge of a listed one is left, or a removed piece cannot be spelled otherwise.
+        """
         new_ids = renumber(drop)
         merges = self._listed(drop) if self._model.merges else None
         model = _built(self._model, new_ids, merges)
