@@ -144,6 +144,7 @@ class Tokenizer(TokenizerBase):
             VocabularyError: a byte is missing; a rank is given twice, is negative or too large.
             SpecialTokenError: a special token is empty, or clashes with another token.
             PatternError: the split pattern cannot be used.
+            ValueError: cache_bytes is negative.
 
         >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
         >>> Tokenizer.from_ranks(ranks, pattern="gpt2", special_tokens={"<|end|>": 257}).encode("ab c")
@@ -1397,6 +1398,8 @@ class Tokenizer(TokenizerBase):
         are bytes of byte fallback, or both are ordinary tokens. If the other tokenizer lacks a token, the
         token's embedding row starts as the mean of the rows of the ids into which the other tokenizer merges the
         token's bytes (without splitting, and without the unknown id).
+
+        Raises TypeError if the other tokenizer is not a Tokenizer.
 
         >>> old = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> new = Tokenizer.from_merges([(98, 99), (97, 98), (257, 99)], pattern=None)

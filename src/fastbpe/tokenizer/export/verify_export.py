@@ -59,7 +59,7 @@ class Verification(NamedTuple):
     library finds a special token.
 
     n_texts: number of texts compared.
-    owner: library that owns the format, if it produced the same ids for verify_text.
+    owner: library that owns the format, if it took part in the comparison of verify_text; None: it did not.
     dropped: parts that were left out because of `drop=`. They are also left out of the comparison.
     n_changed: number of compared texts that get other ids.
     changed: the first of these texts, each with the ids of the tokenizer and of the file.

@@ -274,7 +274,11 @@ def _symbols(model: CodePointModel) -> dict[int, bytes]:
 def make_normalizer(
     model: CodePointModel, *, marks_to_spaces: bool = False, add_dummy_prefix: bool | None = None
 ) -> Normalizer:
-    """Create the normalizer of a model. add_dummy_prefix: put a space before text; None: as in the model."""
+    """Create the normalizer of a model.
+
+    marks_to_spaces: write spaces in place of U+2581.
+    add_dummy_prefix: put a space before text; None: as in the model.
+    """
     model = model.as_sentencepiece()
     spec = model.normalizer
     return Normalizer(
@@ -312,7 +316,7 @@ def token_encoder(model: CodePointModel, encoder: Encoder) -> TokenEncoder:
 
 
 def decoded_bytes(model: CodePointModel) -> Iterator[int]:
-    """Yield the ids that a tokenizer.json decodes as bytes: all pieces named `<0xAB>`, of any type."""
+    """Yield the ids that ByteFallback, ByT5 or Perceiver decodes as bytes: pieces named `<0xAB>`, of any type."""
     if model.conventions is None or model.conventions.decoder not in ("ByteFallback", *BYTE_DECODERS):
         return
     ends = memoryview(model.piece_ends).cast("I")

@@ -91,7 +91,10 @@ def _is_in_order(model: Model) -> bool:
 
 
 def _may_follow(model: Model) -> bool:
-    """Tell whether the last merge makes the last token. If not, ranks cannot decide: skip the other checks."""
+    """Tell whether ranks may decide the merges; if not, skip the other checks.
+
+    Unless whole pieces are looked up first, the last merge must make the last token.
+    """
     if model.whole_piece_first:  # then tokens without a merge may follow
         return True
     n_ids = len(model.tokens or []) if model.tables is None else len(model.tables["token_ends"]) // 4

@@ -156,7 +156,7 @@ def splitting(
 
 
 def _mark_of_words(model: Model, vocabulary: Vocabulary) -> str:
-    """Find a character that occurs only at the start of tokens, once or repeated. Returns "" if no character does.
+    """Find a character of _MARKS that is a token, and is in tokens only at their start, once or repeated; else "".
 
     No merge crosses the place before it. Neither does a run of unknown characters, since the character is a token.
     So pieces may be cut there, unless whole pieces are looked up, the ends of pieces are spelled differently, or

@@ -51,8 +51,9 @@ def _are_made(vocabulary: Vocabulary, merges: Sequence[Merge]) -> bool:
 def _of_whole_words(vocabulary: Vocabulary, model: Model, supermerges: Supermerges) -> TwoPhases:
     """Return the two phases of a vocabulary whose superwords consist of whole words, as in BoundlessBPE.
 
-    Raises VocabularyError: a merge does not produce the token of its two parts, or is listed twice; or ranks
-    decide the other merges, which would then also join whole words.
+    Raises VocabularyError: a merge names an id without a token, does not produce the token of its two parts, or is
+    listed twice; whole pieces are looked up first; or ranks decide the other merges, which would then also join
+    whole words.
     """
     if model.merges_rule != "merges" or model.whole_piece_first:
         raise VocabularyError("supermerges need merges_rule='merges' and whole_piece_first=False")

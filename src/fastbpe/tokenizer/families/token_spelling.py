@@ -54,7 +54,8 @@ def spell_token(token: bytes, vocabulary: Vocabulary, spelling: Spelling) -> lis
 def spell_characters(text: str, parts: Parts, ids: list[int], usable: Collection[int]) -> list[int]:
     """Return the ids of a text's characters, using only merges that make usable ids.
 
-    Spaces of the text may be written as U+2581. ids: id of each symbol, from `parts.symbol_ids()`.
+    An unknown character becomes the ids of its bytes with byte fallback, otherwise the unknown id. Spaces of the
+    text may be written as U+2581. ids: id of each symbol, from `parts.symbol_ids()`.
     """
     out: list[int] = []
     run: list[int] = []  # consecutive symbols that are not merged yet

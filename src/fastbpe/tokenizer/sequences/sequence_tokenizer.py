@@ -131,8 +131,8 @@ class SequenceTokenizer:
                 usable core.
 
         Raises:
-            ValueError: a symbol is negative, or not below base_size (the message contains its position); or an
-                array has several dimensions.
+            ValueError: a symbol is negative, or not below base_size (the message contains its position); an array
+                has several dimensions; or num_threads is out of range.
             TypeError: the symbols are not integers, or not a sequence.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).encode([0, 1, 0, 2])

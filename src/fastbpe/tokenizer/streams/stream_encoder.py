@@ -45,7 +45,7 @@ class StreamEncoder(GrowingText):
         return f"<fastbpe.StreamEncoder that holds {short_repr(held) if held else 'no text'}{partial}>"
 
     def push(self, text: str | bytes) -> list[int]:
-        """Add text, and return the ids that no later text can change.
+        """Add text, and return the ids that no later text can change. An error leaves the stream unchanged.
 
         Args:
             text: str, or bytes of UTF-8. It may end within a character's bytes, or between two surrogates.
@@ -54,7 +54,6 @@ class StreamEncoder(GrowingText):
             SpecialTokenError (a ValueError): the text so far contains a disallowed special token.
             ValueError: the bytes are not UTF-8, or a str follows half a character.
             TypeError: the text is not str or bytes.
-            An error leaves the stream unchanged.
         """
         new, partial = self._decoded(text)
         if self._disallowed is not None:

@@ -202,7 +202,7 @@ def with_reserved(
 
 
 def add_to_bytes(model: Model, new: Sequence[AddedToken]) -> Model:
-    """Return a byte-level model with more tokens."""
+    """Return a byte-level or character-level model with more tokens."""
     special = {token.content: token.id for token in new if token.special}
     with_rules = [token for token in new if not token.special or any(token[3:])]
     return model._replace(

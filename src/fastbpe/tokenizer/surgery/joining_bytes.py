@@ -25,6 +25,9 @@ class ByteJoining:
     """Joining of the ordinary tokens of two byte-level tokenizers: first the tokens of `a`.
 
     make: function that creates a tokenizer from a model, otherwise like `a`.
+
+    Raises VocabularyError if one of the two has merges of whole words, SpecialTokenError if a special token of a
+    is an ordinary token of b.
     """
 
     def __init__(self, a: Tokenizer, b: Tokenizer, make: Callable[[Model], Tokenizer]) -> None:
@@ -182,7 +185,8 @@ class ByteJoining:
 class CharacterJoining(ByteJoining):
     """Joining of the ordinary tokens of two character-level tokenizers. Accepts the arguments of `ByteJoining`.
 
-    Raises VocabularyError: the two mark the ends of words differently, or one uses a prefix.
+    Raises VocabularyError: the two mark the ends of words differently, one uses a prefix, or one merges symbols
+    that are not tokens.
     """
 
     def __init__(self, a: Tokenizer, b: Tokenizer, make: Callable[[Model], Tokenizer]) -> None:

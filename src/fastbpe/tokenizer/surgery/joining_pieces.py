@@ -22,6 +22,9 @@ class PieceJoining:
     own: texts of the special and added tokens of a.
     theirs: texts of the special and added tokens of b that the caller adds.
     make: function that creates a tokenizer from a model.
+
+    Raises VocabularyError if scores cannot express the merges of one of the two, SpecialTokenError if a special
+    token or control symbol of a is an ordinary piece of b.
     """
 
     def __init__(
@@ -116,7 +119,7 @@ def _scored(model: CodePointModel) -> CodePointModel:
 
 
 def _levels(model: CodePointModel, among: set[bytes] | None = None) -> Levels[bytes]:
-    """List the pieces that merging makes by score, the best first; pieces of the same score are one level.
+    """List the pieces of text by score, the best first; pieces of the same score are one level.
 
     Pieces of one character, which no merge makes, come last. among: leave out all other pieces.
     """

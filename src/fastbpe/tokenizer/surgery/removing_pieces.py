@@ -79,7 +79,8 @@ class PieceRemoval:
     ) -> tuple[CodePointModel, list[int], dict[int, tuple[int, int]]]:
         """Remove pieces from the model, and return what `ByteRemoval.without` returns.
 
-        Raises VocabularyError if no merge of a listed one is left, or a removed piece cannot be spelled otherwise.
+        Raises VocabularyError if the model lists merges and all of them would be removed, or if a removed piece
+        has a character that is not itself a piece.
         """
         new_ids = renumber(drop)
         merges = self._listed(drop) if self._model.merges else None
