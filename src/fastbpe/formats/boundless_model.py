@@ -91,26 +91,29 @@ class _Lines:
         raise FormatError(f"{self._where}:{self._n_read}: {problem}") from None
 
     def expect(self, name: str) -> None:
-        """Read the next line, which must be this name."""
+        """Read the next line. Raises FormatError unless it is this name."""
         if (line := self.next().strip()) != name:
             self.fail(f"expected {name!r}, found {line!r:.60}")
 
     def number(self) -> int:
-        """Read a line with the number of lines that follow."""
+        """Read a line with the number of lines that follow. Raises FormatError for any other line."""
         line = self.next().strip()
         if not _is_number(line):
             self.fail(f"expected a number of lines, found {line!r:.60}")
         return int(line)
 
     def fields(self, n: int) -> list[str]:
-        """Read a line of n fields; the first is a number."""
+        """Read a line of n fields. Raises FormatError if there are fewer or more, or the first is no number."""
         fields = self.next().strip().split(" ")
         if len(fields) != n or not _is_number(fields[0]):
             self.fail(f"expected {n} fields, the first one a number, found {' '.join(fields)!r:.80}")
         return fields
 
     def token(self, text: str) -> bytes:
-        """Return the bytes of a token from its text in a line, where each character stands for a byte."""
+        """Return the bytes of a token from its text in a line, where each character stands for a byte.
+
+        Raises FormatError if the text is empty, or a character stands for no byte.
+        """
         token = bytes_of(text)
         if not token:
             self.fail(f"{text!r:.60} is not a token: one of its characters stands for no byte")

@@ -210,7 +210,10 @@ def describe_own(roles: Mapping[str, str], pair_template: Sequence[int] | None) 
 
 
 def read_own(header: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Read what `describe_own` wrote. Returns arguments of a model; {} if the header has no such key."""
+    """Read what `describe_own` wrote. Returns arguments of a model; {} if the header has no such key.
+
+    Raises FormatError if the entry is invalid.
+    """
     if _OWN not in header:
         return {}
     top = Part(header[_OWN], where, _OWN)
@@ -257,7 +260,10 @@ def describe_chat(chat: Chat | None) -> dict[str, Any]:
 
 
 def read_chat(header: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Read what `describe_chat` wrote. Returns arguments of a model; {} if the header has no such key."""
+    """Read what `describe_chat` wrote. Returns arguments of a model; {} if the header has no such key.
+
+    Raises FormatError if the entry is invalid.
+    """
     if _CHAT not in header:
         return {}
     top = Part(header[_CHAT], where, _CHAT)

@@ -71,7 +71,7 @@ def read(keys: Keys, pre: str, special_tokens: Mapping[str, int] | None) -> Mode
 
 
 def _check_bytes(keys: Keys, merges: Sequence[str]) -> None:
-    """Fail if a merge contains a byte token, which llama.cpp would merge only in texts like "<0x0A>"."""
+    """Raise FormatError if a merge contains a byte token: llama.cpp merges it only in texts like "<0x0A>"."""
     for i, line in enumerate(merges):
         if "<0x" in line and not {*line.split(" ")}.isdisjoint(BYTE_NAMES):
             keys.fail("merges", f"merge {i}, {line!r:.80}: byte tokens cannot be merged")
@@ -80,7 +80,7 @@ def _check_bytes(keys: Keys, merges: Sequence[str]) -> None:
 def _check_lines(
     keys: Keys, vocabulary: Mapping[str, int], merges: Sequence[str], added: Sequence[AddedToken]
 ) -> None:
-    """Fail for a token of line feeds that merging does not make, or that has more than _MAX_LINES of them.
+    """Raise FormatError for a token of line feeds that merging does not make, or with more than _MAX_LINES.
 
     llama.cpp encodes such a token as a whole. A token whose text contains an added token need not be checked,
     because such a text is cut before merging. This is not true of special tokens: they cut a text only if the

@@ -22,7 +22,7 @@ ROLES = {
 
 
 class Keys:
-    """The keys of the tokenizer, with their types checked."""
+    """The keys of the tokenizer. The methods raise FormatError for a value of a wrong type."""
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         self._values, self.where = values, where
@@ -62,7 +62,7 @@ class Keys:
         return value
 
     def check_unequal(self, tokens: Sequence[bytes]) -> None:
-        """Fail if two tokens are equal, as llama.cpp does. It gives each empty token a name first."""
+        """Raise FormatError if two tokens are equal, as llama.cpp does. It gives each empty token a name first."""
         seen: dict[bytes, int] = {}
         for i, text in enumerate(tokens):
             token = text or b"[EMPTY_%d]" % i
@@ -70,7 +70,7 @@ class Keys:
                 self.fail("tokens", f"the ids {seen[token]} and {i} are both the token {token!r:.80}")
 
     def check_bytes(self, tokens: Sequence[bytes], types: Sequence[int]) -> None:
-        """Fail if a token of type BYTE is shorter than "<0x": llama.cpp does not load such a file."""
+        """Raise FormatError if a token of type BYTE is shorter than "<0x": llama.cpp does not load such a file."""
         for i, (token, kind) in enumerate(zip(tokens, types, strict=True)):
             if kind == PieceType.BYTE and len(token) < len("<0x"):
                 self.fail(

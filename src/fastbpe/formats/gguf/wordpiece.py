@@ -26,7 +26,7 @@ _DECODER = {"type": "WordPiece", "prefix": CONTINUES, "cleanup": True}
 
 
 def read(keys: Keys, special_tokens: Mapping[str, int] | None) -> Model:
-    """Create the model of a file."""
+    """Create the model of a file. Raises FormatError if it is damaged, or if bos, unk or sep has no valid id."""
     listed = keys.items("tokens", bytes, None)
     types = keys.types(len(listed))
     keys.check_bytes(listed, types)

@@ -84,6 +84,8 @@ def read_merges(model: Part, vocabulary: Mapping[str, int], prefix: bytes = b"")
     """Return (left id, right id, merged id), best first. Of two equal pairs, the last counts, as in tokenizers.
 
     prefix: continuing_subword_prefix, which the right token of each merge loses.
+
+    Raises FormatError if a merge is not of two tokens, or does not make a token.
     """
     merges: dict[tuple[int, int], int] = {}
     for number, (left, right) in pairs_of(model):
@@ -116,7 +118,7 @@ def _without(token: str, prefix: bytes, model: Part, place: str) -> str:
 def pairs_of(model: Part) -> Iterable[tuple[int, tuple[str, str]]]:
     """Yield (index, (left, right)) of each merge, written as "left right" or ["left", "right"].
 
-    Skips texts that begin with "#version".
+    Skips texts that begin with "#version". Raises FormatError for anything else.
     """
     merges = model.get("merges", list)
     as_text = bool(merges) and isinstance(merges[0], str)

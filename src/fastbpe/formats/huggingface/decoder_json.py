@@ -81,7 +81,7 @@ def _flat(step: dict[str, Any]) -> list[dict[str, Any]]:
 def canonical(described: Any, place: str = "decoder", depth: int = 0) -> dict[str, Any]:
     """Return the JSON of a decoder as tokenizers writes it.
 
-    depth: number of nested sequences around it; other arguments are as in `flattened`.
+    depth: number of nested sequences around it; other arguments and errors are as in `flattened`.
 
     If the type is missing or unknown, tokenizers recognises some kinds by their options, also in a list of values.
 
@@ -117,7 +117,8 @@ def canonical(described: Any, place: str = "decoder", depth: int = 0) -> dict[st
 def metaspace(described: Mapping[str, Any], place: str) -> dict[str, Any]:
     """Return the JSON of a Metaspace, a decoder or a pre-tokenizer, as tokenizers writes it.
 
-    Old files have add_prefix_space, which must not contradict prepend_scheme.
+    Old files have add_prefix_space, which must not contradict prepend_scheme. Raises FormatError if it does, or if
+    an option has a wrong value.
     """
     adds = described.get("add_prefix_space")
     if adds is not None and not isinstance(adds, bool):

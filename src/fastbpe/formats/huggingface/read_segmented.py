@@ -171,7 +171,10 @@ def scored_pieces(model: Part, data: bytes, apart: ScoredVocab | None) -> tuple[
 
 
 def scored(model: Part, data: bytes) -> tuple[list[str], bytes]:
-    """Return the pieces of a Unigram model, and their scores (float64) as tokenizers reads them."""
+    """Return the pieces of a Unigram model, and their scores (float64) as tokenizers reads them.
+
+    Raises FormatError if there are too many pieces, or one is not a pair of a text and a number.
+    """
     listed = model.get("vocab", list)
     if len(listed) > MAX_TOKENS:
         model.fail(f"{len(listed)} pieces: the limit is {MAX_TOKENS}", "vocab")

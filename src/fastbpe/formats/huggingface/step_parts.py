@@ -60,7 +60,7 @@ _USUAL_LENGTH, _MAX_LENGTH = 5, (1 << 64) - 1  # length of FixedLength's pieces:
 
 
 class Part:
-    """JSON object in a file, with its place for errors.
+    """JSON object in a file, with its place for errors. Its methods raise FormatError for an invalid value.
 
     Attributes:
         value: the object.
@@ -159,7 +159,10 @@ def warn_of_settings(top: Part) -> None:
 
 
 def normalizers(part: Part | None) -> list[dict[str, Any]]:
-    """Return the normalizers in the order in which they run, with nested sequences flattened."""
+    """Return the normalizers in the order in which they run, with nested sequences flattened.
+
+    Raises FormatError for an unknown or invalid step.
+    """
     return [_checked(step, _NORMALIZERS, "normalizer") for step in _flat(part, "normalizers")]
 
 
@@ -169,6 +172,9 @@ def pre_tokenizers(part: Part | None) -> tuple[list[dict[str, Any]], bool]:
     Returns:
         (steps, prefix_space). prefix_space: the first step puts a space before a text that does not begin with
         one.
+
+    Raises:
+        FormatError: a step is unknown or invalid, or a later one puts a space before every piece.
     """
     out, prefix_space = [], False
     for number, step in enumerate(_flat(part, "pretokenizers")):
@@ -183,7 +189,10 @@ def pre_tokenizers(part: Part | None) -> tuple[list[dict[str, Any]], bool]:
 
 
 def any_pre_tokenizers(part: Part | None) -> list[dict[str, Any]]:
-    """Return the pre-tokenizers of a vocabulary that is not byte-level, with nested sequences flattened."""
+    """Return the pre-tokenizers of a vocabulary that is not byte-level, with nested sequences flattened.
+
+    Raises FormatError for an unknown or invalid step.
+    """
     known = {**_PRE_TOKENIZERS, "Metaspace": {}}
     return [_completed(step, known) for step in _flat(part, "pretokenizers")]
 

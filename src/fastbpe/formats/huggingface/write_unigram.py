@@ -24,7 +24,7 @@ _BONUS = 0.1  # sentencepiece's score of a user-defined piece, for each byte but
 
 
 def dump(model: CodePointModel) -> bytes:
-    """Return the bytes of the file."""
+    """Return the bytes of the file. Raises FormatError if it cannot express the model."""
     write_llama.check_options(model)
     if len(model.ids) < model.n_pieces:
         write_llama.cannot("equal pieces")
