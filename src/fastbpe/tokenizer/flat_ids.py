@@ -22,9 +22,11 @@ _INTEGERS = frozenset("bBhHiIlLqQnN")  # format characters of the buffer protoco
 def sequences(batch: _Batch | tuple[Buffer, Buffer]) -> _Batch:
     """Return the sequences of a batch: divide (ids, offsets) or Arrow lists; return any other batch unchanged.
 
-    A tuple of exactly two arrays is (ids, offsets). Raises ValueError if the offsets decrease, or do not go from 0
-    to the number of ids, or an Arrow list is or contains null; TypeError if ids or offsets are not one-dimensional
-    arrays of integers, or the batch is a table.
+    A tuple of exactly two arrays is (ids, offsets).
+
+    Raises ValueError if the offsets decrease, or do not go from 0 to the number of ids, or an Arrow list is or
+    contains null. Raises TypeError if ids or offsets are not one-dimensional arrays of integers, or the batch is a
+    table.
     """
     if type(batch) is list:
         return batch

@@ -545,10 +545,10 @@ class Tokenizer(TokenizerBase):
 
         Special tokens in the texts are treated as plain text, because files are not trusted. The output appears
         whole or not at all. To resume a run that was stopped, call again with the same arguments: the result is
-        byte for byte the same. A text file that is one document may be kept whole in memory, if the tokenizer
-        normalizes text, puts a space before it or works on code points, if its split pattern has no scanner (see
-        its repr) or is "superbpe_lines", or if an added token has a flag such as single_word or contains a place
-        where texts are cut. docs/many-machines.md describes shards.
+        byte for byte the same. A text file that is one document may be kept whole in memory if the tokenizer
+        normalizes text, puts a space before it or works on code points. The same holds if its split pattern has
+        no scanner (see its repr) or is "superbpe_lines", or if an added token has a flag such as single_word or
+        contains a place where texts are cut. docs/many-machines.md describes shards.
 
         Args:
             inputs: a path, a folder, a glob pattern ("data/*.jsonl"), or an iterable of these. A text file is one
@@ -817,9 +817,9 @@ class Tokenizer(TokenizerBase):
         """Return the longest part of a text with at most max_tokens ids, from its beginning or up to its end.
 
         The cut is between characters, and never within an allowed special token. Encoded by itself, the part has
-        at most max_tokens ids. It may be a few characters shorter than the longest if the text runs for more than
-        64 characters without the end of a word or a number, or if the split pattern has no scanner. Without
-        with_total, the time depends on the length of the part, not of the text.
+        at most max_tokens ids. It may be a few characters shorter than the longest if more than 64 characters of
+        the text contain no end of a word or a number, or if the split pattern has no scanner. Without with_total,
+        the time depends on the length of the part, not of the text.
 
         Args:
             text, allowed_special, disallowed_special: as in `count`.
@@ -926,9 +926,9 @@ class Tokenizer(TokenizerBase):
         Args:
             ids: a list, an array or any sequence of integers.
             errors: treatment of bytes that are not UTF-8: "replace" (by U+FFFD), "strict", "ignore", or the name
-                of another error handler of `codecs`. "replace" follows the original: with a sentencepiece model,
-                one U+FFFD for each byte that is not part of a character; with a tokenizer.json of code points, one
-                for each byte id of a run that is not UTF-8 as a whole.
+                of another error handler of `codecs`. "replace" follows the original. With a sentencepiece model,
+                each byte that is not part of a character becomes U+FFFD; with a tokenizer.json of code points,
+                each byte id of a run that is not UTF-8 as a whole.
             num_threads: maximum number of threads, for a long list. None: as in `encode`.
             unknown_ids: treatment of ids without a token, negative ones included: "raise", "skip" or "replace" (by
                 U+FFFD each).
@@ -1317,10 +1317,10 @@ class Tokenizer(TokenizerBase):
         """Return a tokenizer without some tokens. This tokenizer does not change.
 
         Each token is made by a merge of two tokens: its makers. A token is made as before if its makers, their
-        makers and so on all stay, so a text keeps its ids (with their new numbers) if none of them is made from a
-        removed token. A token made from a removed one is remade from others, or removed too. Decoding the ids of a
-        text still restores it as before. docs/vocabularies.md has the rules, and lists the tokens that cannot be
-        removed.
+        makers and so on all stay. So a text keeps its ids (with their new numbers) if no token of the text is
+        removed, or made from a removed one. A token made from a removed one is remade from others, or removed too.
+        Decoding the ids of a text still restores it as before. docs/vocabularies.md has the rules, and lists the
+        tokens that cannot be removed.
 
         Args:
             tokens: ids, texts or bytes. A text is first looked up among special and added tokens.
@@ -1361,7 +1361,8 @@ class Tokenizer(TokenizerBase):
 
         Args:
             keep: int – number of tokens that stay, including base and special tokens: the tokens that a corpus
-                uses most; among equals, or without a corpus, the tokens that merge first (by rank, score or list).
+                uses most. Among equals, or without a corpus, the tokens that merge first (by rank, score or list)
+                stay.
             corpus: paths or texts, as for `train`; encoded as with `encode_ordinary`.
             min_count: int – without keep: keep the tokens that occur at least this often in the corpus; None: 1.
             keep_ids: bool – as in `without_tokens`.
@@ -1395,9 +1396,9 @@ class Tokenizer(TokenizerBase):
         """Return the map from the ids of another tokenizer, of any mode, to the ids of this one.
 
         Tokens are the same if their bytes are equal, and both are found by name (special and added tokens), both
-        are bytes of byte fallback, or both are ordinary tokens. If the other tokenizer lacks a token, the
-        token's embedding row starts as the mean of the rows of the ids into which the other tokenizer merges the
-        token's bytes (without splitting, and without the unknown id).
+        are bytes of byte fallback, or both are ordinary tokens. If the other tokenizer lacks a token, it merges
+        the token's bytes (without splitting, and without the unknown id). The token's embedding row starts as the
+        mean of the rows of the resulting ids.
 
         Raises TypeError if the other tokenizer is not a Tokenizer.
 

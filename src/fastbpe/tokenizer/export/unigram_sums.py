@@ -41,8 +41,8 @@ class OtherSums(NamedTuple):
     def excuses(self, text: str, expected: Sequence[int], found: Sequence[int]) -> bool:
         """Tell whether two lists of ids of a text may differ.
 
-        They may if the libraries normalize the text in different ways or to nothing, if only one of them finds a
-        special token in it, or if the sums of scores are equal except for rounding.
+        They may if the libraries normalize the text in different ways or to nothing, or if only one of them finds
+        a special token in it. They also may if the sums of scores are equal except for rounding.
         """
         one, other = (normalize(text) for normalize in self.normalize)
         # If the rules remove a whole text, sentencepiece may keep the space that it put before the text.

@@ -54,9 +54,9 @@ class Difference(NamedTuple):
 class Verification(NamedTuple):
     """Result of a comparison.
 
-    Texts may get other ids if a part was dropped, or if a unigram model is converted for another library: texts
-    whose two best segmentations nearly tie, that the libraries normalize differently, or in which only one
-    library finds a special token.
+    Texts may get other ids if a part was dropped, or if a unigram model is converted for another library. In a
+    conversion, the two best segmentations of such a text nearly tie, the libraries normalize it differently, or
+    only one library finds a special token in it.
 
     n_texts: number of texts compared.
     owner: library that owns the format, if it took part in the comparison of verify_text; None: it did not.

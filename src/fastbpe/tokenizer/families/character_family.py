@@ -1,9 +1,9 @@
 """CharacterFamily: a character-level vocabulary, as in most files of tokenizers.
 
-Every tokenizer.json with a BPE model that is neither byte-level nor of Llama 2's kind has such a vocabulary: with
-`end_of_word_suffix` (CLIP, GPT-1), over words between white space, with an unknown token, or with any steps of the
-library before and after. A tokenizer.json with a WordPiece, WordLevel or Unigram model has one, too. Tokens are
-spelled as in the file.
+Every tokenizer.json with a BPE model that is neither byte-level nor of Llama 2's kind has such a vocabulary. It
+may have an `end_of_word_suffix` (CLIP, GPT-1), words between white space, an unknown token, or any steps of the
+library before and after. A tokenizer.json with a WordPiece, WordLevel or Unigram model has such a vocabulary, too.
+Tokens are spelled as in the file.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ Merge = tuple[int, int, int]  # left id, right id, merged id
 def phases_of(vocabulary: Vocabulary, model: Model) -> TwoPhases | None:
     """Find the two phases of a byte-level vocabulary.
 
-    None if there are no superwords, few merges come before the first superword, a whole piece may become a token
-    that merging does not make, some token can be made in several ways, or an early merge joins a token that a
-    later merge makes.
+    None if there are no superwords, few merges come before the first superword, or a whole piece may become a
+    token that merging does not make. Also None if some token can be made in several ways, or an early merge joins
+    a token that a later merge makes.
     """
     if model.supermerges is not None:
         return _of_whole_words(vocabulary, model, model.supermerges)
@@ -51,9 +51,9 @@ def _are_made(vocabulary: Vocabulary, merges: Sequence[Merge]) -> bool:
 def _of_whole_words(vocabulary: Vocabulary, model: Model, supermerges: Supermerges) -> TwoPhases:
     """Return the two phases of a vocabulary whose superwords consist of whole words, as in BoundlessBPE.
 
-    Raises VocabularyError: a merge names an id without a token, does not produce the token of its two parts, or is
-    listed twice; whole pieces are looked up first; or ranks decide the other merges, which would then also join
-    whole words.
+    Raises VocabularyError if a merge names an id without a token, does not produce the token of its two parts, or
+    is listed twice. Also if whole pieces are looked up first, or if ranks decide the other merges, which would
+    then join whole words, too.
     """
     if model.merges_rule != "merges" or model.whole_piece_first:
         raise VocabularyError("supermerges need merges_rule='merges' and whole_piece_first=False")

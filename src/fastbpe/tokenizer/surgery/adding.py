@@ -46,7 +46,8 @@ def new_tokens(
     special: all tokens are special.
 
     Raises SpecialTokenError if a token cannot be found in text, is given twice, clashes with another, already has
-    another id, or its id is taken; TypeError if tokens is not a list, a tuple or a mapping, or a flag not a bool.
+    another id, or its id is taken. Raises TypeError if tokens is not a list, a tuple or a mapping, or a flag is
+    not a bool.
     """
     listed = _listed(tokens, argument, special)
     new = []
