@@ -165,7 +165,7 @@ def _read(path: str, class_name: str, expected: str) -> _File | None:
 
 
 def _with_steps(file: _File, made: _OfPieces | _OfBuilt, *, names_count: bool) -> Prepared:
-    """Return a file with the steps of its class."""
+    """Return a file with the steps of its class. names_count: as for `prepare`."""
     top = file.top
     named = tokenizer_json.with_padding(made.named, top)
     assert named is not None
