@@ -412,7 +412,7 @@ cdef class TokenEncoder:
 
 cdef int _no_memory(size_t n) except -1 nogil:
     with gil:
-        raise MemoryError(f"no memory to encode {n} bytes of text")
+        raise MemoryError(f"no memory to encode a text: {n} bytes, ids or paths")
 
 
 def marks_spaces(Encoder encoder not None):

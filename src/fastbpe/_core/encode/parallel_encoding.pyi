@@ -6,6 +6,7 @@ from typing_extensions import Self
 
 from fastbpe._core.encode.pipeline import Pipeline
 from fastbpe._core.text.special_tokens import SpecialMatcher
+from fastbpe._core.text.text_batches import TextRows
 
 @final
 class Jobs:
@@ -17,6 +18,9 @@ class Jobs:
         disallowed: SpecialMatcher | None,
         counting: bool,
         checked: bool = False,
+        rows: TextRows | None = None,
+        first_row: int = 0,
+        last_row: int = 0,
     ) -> Self: ...
     @property
     def n_jobs(self) -> int: ...

@@ -4,10 +4,11 @@ from typing import final
 
 from typing_extensions import Self
 
+from fastbpe._core.cache.two_phases import TwoPhases
 from fastbpe._core.merge.vocabulary import Vocabulary
 
 @final
 class ScratchPool:
-    def __new__(cls, vocabulary: Vocabulary, cache_bytes: int) -> Self: ...
+    def __new__(cls, vocabulary: Vocabulary, cache_bytes: int, *, phases: TwoPhases | None = None) -> Self: ...
     @property
     def cache_bytes(self) -> int: ...

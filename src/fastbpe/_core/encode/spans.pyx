@@ -31,7 +31,7 @@ cdef int spans_grow(Spans* spans) except -1 nogil:
     )
     if items == NULL:
         with gil:
-            raise MemoryError(f"no memory for the places of {capacity} ids")
+            raise MemoryError(f"no memory for {capacity} spans")
     spans.items = items
     spans.capacity = capacity
     return 0

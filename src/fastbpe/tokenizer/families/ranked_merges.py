@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 
 from fastbpe._core.merge.merge_piece import recover_merges
@@ -100,4 +101,4 @@ def _may_follow(model: Model) -> bool:
     n_ids = len(model.tokens or []) if model.tables is None else len(model.tables["token_ends"]) // 4
     if not len(model.merges):
         return n_ids <= N_BYTES
-    return int.from_bytes(bytes(model.merges[-4:]), "little") == n_ids - 1
+    return int.from_bytes(bytes(model.merges[-4:]), sys.byteorder) == n_ids - 1
