@@ -17,6 +17,7 @@ from fastbpe._core.merge.table_builder import build_tables
 from fastbpe.errors import FastbpeError
 from fastbpe.formats import byte_level, detect
 from fastbpe.formats.huggingface import _vocab_json
+from fastbpe.model import Model, pack_merges
 from helpers.bounds import within
 from helpers.shared_data import BYTES, PUBLISHED, corpus, published
 from helpers.tokenizer_json import (
@@ -874,3 +875,17 @@ def test_name_that_text_may_equal_is_refused_where_pieces_are_looked_up_whole(tm
     with pytest.raises(FormatError, match="added token '<s>' has a lower id than learned tokens"):
         longer.export(tmp_path / "tokenizer.json", format="huggingface")
     assert not (tmp_path / "tokenizer.json").exists()
+
+
+def test_three_ids_of_one_token_are_refused(tmp_path: Path) -> None:
+    singles = [bytes([byte]) for byte in range(256)]
+    model = Model(
+        tokens=[*singles, b"\xe6\x97", *["日".encode()] * 3],
+        pattern=None,
+        special_tokens={},
+        merges=pack_merges([(0xE6, 0x97, 256), (256, 0xA5, 257)]),
+        merges_rule="merges",
+        whole_piece_first=False,
+    )
+    with pytest.raises(FormatError, match=r"the ids 257, 258 and 259 are all the token"):
+        Tokenizer(model).export(tmp_path / "tokenizer.json", format="huggingface")

@@ -74,7 +74,9 @@ _PLAIN, _JSON = _Form(b"", " ", b"\n"), _Form(b"[", ", ", b"]\n")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", metavar="FILE", nargs="*", help="text to encode (default: standard input)")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="*", help="text to encode (default: standard input; -o needs a FILE)"
+    )
     add_model(parser)
     special = parser.add_argument_group("special tokens in the text")
     add_special(special)

@@ -59,7 +59,12 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("paths", metavar="PATH", nargs="+", help="file of ids, folder of shards, or vocabulary (not of integers)")
+    add(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        help="file of ids, folder of shards, or vocabulary (but not one from `train --mode ids`)",
+    )
     add("--dtype", choices=READABLE, help="type of the ids in a .bin file that has no .json file next to it")
     add(
         "--inputs",

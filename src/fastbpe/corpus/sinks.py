@@ -347,7 +347,8 @@ class Sink:
     ) -> None:
         """Turn the appended files into the output.
 
-        First notes "finishing"; if the run is interrupted after that, a later run calls `move_into_place`.
+        Completes these files, and then notes "finishing". If the run is interrupted after that, a later run
+        calls `move_into_place`.
 
         facts: more content of the output's JSON.
         """

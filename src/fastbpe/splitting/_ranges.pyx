@@ -169,7 +169,7 @@ def of_names(str runs not None, Py_ssize_t name_length, *names):
 
 
 cdef (int64_t, int64_t) _span(int lead) noexcept:
-    """Return the first and last code point whose UTF-8 begins with a byte; (0, -1) if there is none.
+    """Return the first and last code point whose UTF-8 begins with a byte; (0, -1): no code point.
 
     For 0xED the span includes the surrogates.
     """

@@ -119,7 +119,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         special_tokens: list[Any] = _NONE,
         length: int | None = None,
     ) -> None:
-        """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
+        """Train on an iterator of texts. `length` has no effect; the other arguments are as in `train`."""
         first = vocab_size, min_frequency, show_progress, special_tokens
         self._train_from_iterator(iterator, length, *first, pre_tokenizers.ByteLevel.alphabet())
 
@@ -219,7 +219,7 @@ class SentencePieceBPETokenizer(_OfCharacters):
         show_progress: bool = True,
         length: int | None = None,
     ) -> None:
-        """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
+        """Train on an iterator of texts. `length` has no effect; the other arguments are as in `train`."""
         first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
         self._train_from_iterator(iterator, length, *first, None)
 
@@ -311,6 +311,6 @@ class CharBPETokenizer(_OfCharacters):
         show_progress: bool = True,
         length: int | None = None,
     ) -> None:
-        """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
+        """Train on an iterator of texts. `length` has no effect; the other arguments are as in `train`."""
         first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
         self._train_from_iterator(iterator, length, *first, suffix)

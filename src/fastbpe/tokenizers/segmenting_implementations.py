@@ -128,7 +128,7 @@ class BertWordPieceTokenizer(TrainedTokenizer):
         wordpieces_prefix: str = "##",
         length: int | None = None,
     ) -> None:
-        """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
+        """Train on an iterator of texts. `length` has no effect; the other arguments are as in `train`."""
         first = vocab_size, min_frequency, limit_alphabet, initial_alphabet, special_tokens
         self._train_from_iterator(iterator, length, *first, show_progress, wordpieces_prefix)
 
@@ -184,7 +184,7 @@ class SentencePieceUnigramTokenizer(TrainedTokenizer):
         unk_token: str | None = None,
         length: int | None = None,
     ) -> None:
-        """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
+        """Train on an iterator of texts. `length` has no effect; the other arguments are as in `train`."""
         special, alphabet = _list_of(special_tokens), _list_of(initial_alphabet)
         self._train_from_iterator(iterator, length, vocab_size, show_progress, special, alphabet, unk_token)
 

@@ -102,8 +102,9 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
         warnings.warn(said, TrainingWarning, stacklevel=_CALLER)
     if base is not None:
         warnings.warn(
-            "superwords= changes how the base splits text, so texts may get other ids, even without superwords; "
-            "the base's tokens keep their ids; base= without superwords= keeps the base's split pattern",
+            "superwords= changes how the base splits text, so texts may get other ids, even texts that contain "
+            "no superword; the base's ordinary tokens keep their ids; base= without superwords= keeps the base's "
+            "split pattern",
             TrainingWarning,
             stacklevel=_CALLER,
         )

@@ -410,9 +410,10 @@ def _in_slot(work: Callable[[int, int], array[float]], n_slots: int, slot: int) 
 
 
 def _final(pieces: list[tuple[bytes, float]], required: list[tuple[bytes, int]], n_free: int) -> _Scored:
-    """Choose n_free pieces: first all characters of the alphabet, even if they are more, then the best pieces.
+    """Choose n_free pieces: all characters of the alphabet, then the best other pieces.
 
-    The piece with the highest score comes first.
+    If there are more characters than n_free, all of them are still chosen. The piece with the highest score
+    comes first in the result.
     """
     scores = dict(pieces)
     least = min(scores.values(), default=0.0)

@@ -84,7 +84,7 @@ def _packed(numbers: npt.NDArray[Any]) -> tuple[int, bytes]:
 
 
 def _trust(tokenizer: Tokenizer, text: str) -> dict[str, Any]:
-    """Find the special and added tokens in a text; if it has any, count its tokens with and without them."""
+    """Find the special and added tokens in a text; if it has any, count the tokens for each of `Sizes`."""
     ids = tokenizer.encode_to_numpy(text, allowed_special="all")
     special = tokenizer.special_tokens
     added = {token.content: token.id for token in tokenizer.added_tokens if not token.special}

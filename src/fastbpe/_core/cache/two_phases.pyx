@@ -16,8 +16,9 @@ The merges of the second phase have a small pair table of their own. No merge of
 no pair of it remains, and later merges do not create any.
 
 In a vocabulary of BoundlessBPE the second phase joins whole pieces: runs of pieces that are one id each after the
-first phase. The piece cache contains the pieces, which are words. Runs are cut in the same way. A text may be cut
-between two pieces unless the characters beside the cut also meet between two pieces of some superword.
+first phase. The piece cache contains the pieces, which are words. A run, too, is cut between two ids that are not
+adjacent in any superword. A text may be cut between two pieces unless the characters beside the cut also meet
+between two pieces of some superword.
 """
 
 cimport cython

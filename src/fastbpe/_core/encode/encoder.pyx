@@ -104,7 +104,7 @@ cdef class Encoder:
         return self._special.choose(allowed, disallowed)
 
     cdef SpecialMatcher _all(self):
-        """Return the matcher of all special tokens, which nearly every call disallows; None if there are none."""
+        """Return the matcher of all special tokens, which nearly every call disallows; None: no special tokens."""
         if not is_set(&self._has_all_special):
             self._make_all()
         return self._all_special

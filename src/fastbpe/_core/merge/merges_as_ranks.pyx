@@ -347,9 +347,10 @@ def left_apart(Vocabulary vocabulary not None, list ids not None):
 
 
 def last_merges(Vocabulary listed not None, const uint8_t[::1] merges not None):
-    """Return {merged id: (left id, right id)}: for each token, the only merge of a list that makes it.
+    """Return {merged id: (left id, right id)}: for each token, the last merge when its bytes merge by a list.
 
-    See merge_piece.recover_merges().
+    The list may have several merges with the token's id, but only this one ever makes the token. A token that
+    merging never makes is missing, as in merge_piece.recover_merges().
 
     listed: vocabulary that was built from the list.
     merges: uint32 triples (left id, right id, merged id), best first.

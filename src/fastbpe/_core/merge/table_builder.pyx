@@ -97,7 +97,9 @@ cdef dict look_up_pieces(token_bytes, token_ends, Tables* t, uint32_t* n_repeate
         len(token_ends) % 4 or t.n_ids > _MAX_IDS or <size_t> t.token_ends % 4
         or not ends_rise(t, <size_t> len(token_bytes), &t.n_tokens, &t.max_token_bytes)
     ):
-        raise VocabularyError(f"table 'token_ends' does not divide {len(token_bytes)} bytes into tokens")
+        raise VocabularyError(
+            f"table 'token_ends' does not divide {len(token_bytes)} bytes into at most {_MAX_IDS} tokens"
+        )
     pieces = _build_pieces(t, &n_found)
     n_repeated[0] = t.n_tokens - n_found
     return {"token_bytes": token_bytes, "token_ends": token_ends, "pieces": pieces}

@@ -51,7 +51,7 @@ cdef class Rules:
         if n_trie == 0 or n_trie % 1024 or n_trie + 4 >= n:
             raise FormatError(
                 f"precompiled_charsmap: {n} bytes do not contain a trie of {n_trie} bytes, which must be a "
-                "multiple of 1024, and replacements after it"
+                "positive multiple of 1024, and replacements after it"
             )
         if data[n - 1]:
             raise FormatError("precompiled_charsmap: the last replacement does not end with a NUL")

@@ -214,7 +214,8 @@ cdef class DoubleUnigramLearner:
     def maximize(self, array.array expected not None):
         """Set the scores from the expected counts; drop pieces that are expected less than 0.5 times.
 
-        The scores are from a variational Bayes estimate, which keeps fewer pieces (Liang and Klein 2007).
+        The scores are from a variational Bayes estimate, which keeps fewer pieces than maximum likelihood would
+        (Liang and Klein 2007).
         """
         cdef size_t i, n = <size_t> len(self._pieces)
         cdef double total = 0, log_total, count

@@ -370,7 +370,7 @@ cdef class CountedSentences:
     cdef bytes _last
     cdef list _known
     cdef KnownCharacters _alphabet
-    cdef readonly int64_t n_bytes  # of all sentences, plus one per sentence; 2**63 - 1 if they are more
+    cdef readonly int64_t n_bytes  # of all sentences, plus one per sentence; at most 2**63 - 1
 
     def __cinit__(self, PieceTable words not None, bytes last_word not None, list known not None):
         cdef Buffer made = Buffer(NULL, 0, 0)

@@ -214,7 +214,8 @@ cdef class UnigramLearner:
     def maximize(self, expected not None):
         """Set the scores from the expected counts; drop pieces that are expected less than 0.5 times.
 
-        The scores are from a variational Bayes estimate, which keeps fewer pieces (Liang and Klein 2007).
+        The scores are from a variational Bayes estimate, which keeps fewer pieces than maximum likelihood would
+        (Liang and Klein 2007).
         """
         cdef const float[::1] counts = memoryview(expected).cast("B").cast("f")
         cdef uint32_t* kept = <uint32_t*> malloc((self.n_pieces + 1) * sizeof(uint32_t))

@@ -127,13 +127,14 @@ def _vocabulary(tokens: Sequence[bytes], made: Collection[int]) -> dict[str, int
                 f"the ids {pair[0]} and {pair[1]} are both the token {token!r}, but a tokenizer.json can "
                 "store this token only once; export this tokenizer as native"
             )
-        reached = pair[1 - pair.index(unreached[0])]
-        if vocabulary.setdefault(text, unreached[0]) != unreached[0]:
+        if text in vocabulary:  # an id of an earlier pair
+            first, second, third = sorted({*pair, vocabulary[text], vocabulary[text_of(token)]})
             raise FormatError(
-                f"the ids {pair[0]}, {pair[1]} and {vocabulary[text]} are all the token {token!r}, but a "
-                "tokenizer.json can store the same token only twice; export this tokenizer as native"
+                f"the ids {first}, {second} and {third} are all the token {token!r}, but a tokenizer.json can "
+                "store the same token only twice; export this tokenizer as native"
             )
-        vocabulary[text_of(token)] = reached
+        vocabulary[text] = unreached[0]
+        vocabulary[text_of(token)] = pair[1 - pair.index(unreached[0])]
     return vocabulary
 
 
