@@ -1,8 +1,14 @@
-"""Statuses of failed reads and writes, for `fastbpe.sentencepiece` and for training."""
+"""Errors of the operating system for files: the names of the files, and sentencepiece's statuses."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _STATUSES = {
     errno.ENOENT: "NOT_FOUND",
@@ -23,3 +29,14 @@ def status_of(error: OSError) -> str:
     'PERMISSION_DENIED'
     """
     return _STATUSES.get(error.errno or 0, "UNKNOWN")
+
+
+@contextlib.contextmanager
+def adding_filename(path: object) -> Iterator[None]:
+    """Add a path, or the name of a stream, to an OSError that names no file, such as the error for a bad disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = os.fspath(path) if isinstance(path, os.PathLike) else str(path)
+        raise

@@ -72,10 +72,10 @@ def run(args: argparse.Namespace) -> None:
     if args.dtype is not None:
         args.wrong("--dtype is only for .bin files; leave --dtype out")
     where = streams.name_of(args.file)
+    if not args.lines:
+        streams.write(_decode(tokenizer, streams.read(args.file), where))
+        return
     with streams.open_input(args.file) as file:
-        if not args.lines:
-            streams.write(_decode(tokenizer, file.read(), where))
-            return
         for number, line in enumerate(file, 1):
             streams.write(_decode(tokenizer, line, f"{where}:{number}") + b"\n")
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from fastbpe._utils.file_statuses import adding_filename
 from fastbpe.display.visible import visible_text
 
 STDIN = "-"
@@ -38,7 +39,7 @@ def open_input(name: str) -> Iterator[BinaryIO]:
 
 def read(name: str) -> bytes:
     """Read all bytes of a file or of standard input."""
-    with open_input(name) as file:
+    with adding_filename(name_of(name)), open_input(name) as file:
         return file.read()
 
 

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, cast
 
+from fastbpe._utils.file_statuses import adding_filename
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.optional_imports import require_pyarrow, require_zstandard
 from fastbpe.corpus.compression import HEAD_BYTES, MAGIC, ReadAhead, open_unpacked, packing_of
@@ -49,7 +50,7 @@ def opened(path: AnyPath | FilePart, format: str | None, field: str) -> Iterator
     Raises:
         FormatError: its compression or encoding is not supported, or it is damaged.
         ImportError: a package needed to read it is missing.
-        OSError: it cannot be opened.
+        OSError: it cannot be opened or read; the error has its name.
     """
     if isinstance(path, FilePart):
         by_name, packing, format = "", "", path.format
@@ -60,7 +61,11 @@ def opened(path: AnyPath | FilePart, format: str | None, field: str) -> Iterator
     if wanted in TABLES:
         yield Content(wanted, None, lambda: 0, False)
         return
-    with path.open("rb") as stored, content_of(stored, path, wanted, by_name, packing, field) as content:
+    with (
+        adding_filename(path),
+        path.open("rb") as stored,
+        content_of(stored, path, wanted, by_name, packing, field) as content,
+    ):
         yield content
 
 

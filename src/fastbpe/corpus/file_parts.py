@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, cast
 
+from fastbpe._utils.file_statuses import adding_filename
 from fastbpe.corpus.compression import open_unpacked, skip
 from fastbpe.corpus.document_formats import BOM, TABLES
 from fastbpe.corpus.remote import AnyPath, Stat, absolute
@@ -98,7 +99,7 @@ class _PartStream(io.RawIOBase):
 @contextlib.contextmanager
 def unpacked(path: AnyPath, packing: str) -> Iterator[IO[bytes]]:
     """Open a file as a stream of its decompressed content."""
-    with path.open("rb") as stored, open_unpacked(stored, path, packing) as file:
+    with adding_filename(path), path.open("rb") as stored, open_unpacked(stored, path, packing) as file:
         yield cast("IO[bytes]", file)
 
 

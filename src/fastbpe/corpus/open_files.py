@@ -9,6 +9,7 @@ from bisect import bisect_right
 from pathlib import Path
 
 from fastbpe._core.text.json_lines import n_newlines
+from fastbpe._utils.file_statuses import adding_filename
 from fastbpe.corpus.document_files import opened
 from fastbpe.corpus.file_parts import FilePart
 from fastbpe.corpus.remote import AnyPath
@@ -59,11 +60,12 @@ class OpenFile:
         return data
 
     def _read_at(self, at: int, n: int) -> bytes:
-        if hasattr(os, "pread"):
-            return os.pread(self._fd, n, at)
-        with self._lock:  # Windows moves the position that all threads share
-            os.lseek(self._fd, at, os.SEEK_SET)
-            return os.read(self._fd, n)
+        with adding_filename(self._path):
+            if hasattr(os, "pread"):
+                return os.pread(self._fd, n, at)
+            with self._lock:  # Windows moves the position that all threads share
+                os.lseek(self._fd, at, os.SEEK_SET)
+                return os.read(self._fd, n)
 
 
 def open_file(path: AnyPath | FilePart) -> OpenFile | None:

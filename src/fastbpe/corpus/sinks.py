@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from fastbpe._utils import file_locks
+from fastbpe._utils.file_statuses import adding_filename
 from fastbpe._utils.json_objects import Schema, check_object
 from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.suggestions import choose_one_of
@@ -251,7 +252,7 @@ class Sink:
                 f"{self.out}: more than {MAX_LLMC_IDS:,} ids, which llm.c's header cannot count; write shards "
                 "(shard=)"
             )
-        with _adding_filename(self.folder):
+        with adding_filename(self.folder):
             self._ids.write(ids)
             self._offsets.write(ends)
         self.n_ids += n_ids
@@ -272,7 +273,7 @@ class Sink:
         """
         counts = {"n_ids": self.n_ids, "n_documents": self.n_documents}
         noted = self._put("progress.json.new", {**progress, **counts})
-        with _adding_filename(self.folder):
+        with adding_filename(self.folder):
             self._ids.flush()
             self._offsets.flush()
             syncs = [partial(os.fsync, file.fileno()) for file in (self._ids, self._offsets)]
@@ -292,7 +293,7 @@ class Sink:
     def _put(self, name: str, value: Mapping[str, Any]) -> Path:
         """Write a JSON file of the folder, without a sync."""
         path = self.folder / name
-        with _adding_filename(self.folder):
+        with adding_filename(self.folder):
             path.write_text(json.dumps(value), encoding="utf-8")
         return path
 
@@ -430,18 +431,8 @@ def _without_nulls(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sync(path: Path) -> None:
-    with open(path, "rb+") as file, _adding_filename(path):
+    with open(path, "rb+") as file, adding_filename(path):
         os.fsync(file.fileno())
-
-
-@contextlib.contextmanager
-def _adding_filename(path: Path) -> Iterator[None]:
-    """Add a path to an OSError without a file name, such as the error for a full disk."""
-    try:
-        yield
-    except OSError as error:
-        error.filename = error.filename or os.fspath(path)
-        raise
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from typing import IO, Any, TypeGuard, cast
 
 from fastbpe._core.text.json_lines import n_newlines
 from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe._utils.file_statuses import adding_filename
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.corpus.compression import ReadAhead
 from fastbpe.corpus.document_files import Content, content_of, formats_of, has_size_of_text, opened, spooled
@@ -396,7 +397,7 @@ def read_stream(
     is_whole = separator is None and format != "jsonl"
     stream = file if is_whole else cast("IO[bytes]", AvailableBytes(file, BLOCK))
     ahead = cast("IO[bytes]", ReadAhead(stream))
-    with content_of(ahead, where, format or "text", "", "", field) as content:
+    with adding_filename(where), content_of(ahead, where, format or "text", "", "", field) as content:
         assert content.file is not None
         if format is None and begins_like_json_lines(content.file.head()):
             warnings.warn(

@@ -10,6 +10,7 @@ from functools import partial
 from operator import methodcaller
 
 from fastbpe._utils import file_locks
+from fastbpe._utils.file_statuses import adding_filename
 from fastbpe._utils.own_places import own_file
 from fastbpe.errors import FormatError
 from fastbpe.model import Buffer
@@ -26,7 +27,7 @@ def map_file(path: str | os.PathLike[str]) -> Buffer:
     Windows cannot replace a mapped file; there it is read whole, so that a tokenizer can be saved over its own
     file. A pipe, whose size is 0, is read whole, too.
     """
-    with open(path, "rb") as file:
+    with adding_filename(path), open(path, "rb") as file:
         if file_locks.keeps_open_files() or os.fstat(file.fileno()).st_size == 0:
             return file.read()
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

@@ -7,6 +7,7 @@ import os
 import re
 from typing import Any
 
+from fastbpe._utils.file_statuses import adding_filename
 from fastbpe.errors import FormatError
 
 _MAX_CONFIG_BYTES = 1 << 26
@@ -32,7 +33,7 @@ def read_object(path: str | os.PathLike[str]) -> dict[str, Any]:
         FormatError: the file is too large, or is not a JSON object.
     """
     try:
-        with open(path, "rb") as file:
+        with adding_filename(path), open(path, "rb") as file:
             data = file.read(_MAX_CONFIG_BYTES + 1)
     except FileNotFoundError:
         return {}

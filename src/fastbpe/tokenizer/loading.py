@@ -129,8 +129,11 @@ def _holds_sequences(source: str | os.PathLike[str] | Buffer) -> bool:
         return bytes(source[: len(sequence_tokenizer_file.MAGIC)]) == sequence_tokenizer_file.MAGIC
     if not os.path.isfile(source):
         return False
-    with open(source, "rb") as file:
-        return file.read(len(sequence_tokenizer_file.MAGIC)) == sequence_tokenizer_file.MAGIC
+    try:
+        with open(source, "rb") as file:
+            return file.read(len(sequence_tokenizer_file.MAGIC)) == sequence_tokenizer_file.MAGIC
+    except OSError:  # the code that reads the whole file raises the error, with the file's name
+        return False
 
 
 def _load_sequences(source: Any, pattern: PatternLike) -> Tokenizer:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -338,3 +340,42 @@ def test_unsupported_compression_raises_format_error(tmp_path: Path, name: str) 
     (tmp_path / name).touch()
     with pytest.raises(FormatError, match=rf"{name}: .*decompress (it|this file)"):
         texts(read(tmp_path / name))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="needs a file that opens and cannot be read")
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.txt.gz", "a.arrow"])
+def test_error_of_reading_names_the_file(tmp_path: Path, name: str) -> None:
+    """The first page of a process is not mapped: reading it fails as on a bad disk."""
+    path = tmp_path / name
+    path.symlink_to("/proc/self/mem")
+    tokenizer = fastbpe.Tokenizer.from_merges([], pattern="gpt2")
+    calls: list[Callable[[], object]] = [
+        lambda: fastbpe.count_pieces(path, progress=False),
+        lambda: tokenizer.encode_files([path], tmp_path / "out.bin", progress=False),
+        lambda: fastbpe.load(path),
+        lambda: fastbpe.train(path, vocab_size=260, mode="unigram", progress=False),
+    ]
+    for call in calls:
+        with pytest.raises(OSError, match="Input/output error") as error:
+            call()
+        assert (error.value.errno, error.value.filename) == (errno.EIO, str(path))
+
+
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="reads at positions with pread")
+@pytest.mark.parametrize("block", [1 << 10])
+def test_error_in_the_middle_of_a_file_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("some words\n" * 9999)
+    pread = os.pread
+
+    def failing(file: int, n: int, at: int) -> bytes:
+        if at > 9 * block:
+            raise OSError(errno.EIO, "the disk fails")
+        return pread(file, n, at)
+
+    monkeypatch.setattr(os, "pread", failing)
+    with pytest.raises(OSError, match="the disk fails") as error:
+        fastbpe.count_pieces(path, pattern="gpt2", progress=False)
+    assert error.value.filename == str(path)
