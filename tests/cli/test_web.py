@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -149,3 +150,18 @@ def test_missing_package_is_named_with_the_way_out(run, monkeypatch: pytest.Monk
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert run("web", "--no-browser").failed_with("uvicorn", 'pip install "fastbpe-tokenizer[web]"')
+
+
+@pytest.mark.skipif(os.name == "nt", reason="its smallest stacks are larger")
+def test_deep_json_is_refused_even_where_threads_have_small_stacks(start: Start, tmp_path: Path) -> None:
+    """musl gives a thread 128 KiB; the page's tokenizers are loaded in threads."""
+    (tmp_path / "sitecustomize.py").write_text("import threading\nthreading.stack_size(128 << 10)\n")
+    package = Path(fastbpe.__file__).parents[1]
+    _, address = start("--no-browser", PYTHONPATH=os.pathsep.join(map(str, (tmp_path, package))))
+    for depth in (900, 2000):
+        deep = "[" * depth + "]" * depth
+        content = f'{{"normalizer":{deep},"model":{{"type":"BPE","vocab":{{}},"merges":[]}}}}'.encode()
+        with pytest.raises(urllib.error.HTTPError) as error:
+            urllib.request.urlopen(f"{address}api/add", content, timeout=PATIENCE)
+        assert error.value.code == 400
+        error.value.close()

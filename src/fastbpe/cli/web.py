@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ examples:
   ...
 """
 MAX_PORT = 65_535
+_STACK_BYTES = 8 << 20  # of each thread of the server, for deeply nested JSON: musl's 128 KiB are too few
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +64,7 @@ def run(args: argparse.Namespace) -> None:
     streams.flush()
     if not args.no_browser:
         server.open_browser()
+    threading.stack_size(_STACK_BYTES)
     with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends the server
         server.run()
 
