@@ -117,6 +117,38 @@ def test_full_disk_under_standard_error_changes_no_status(
     assert capfd.readouterr().out == "m.fbpe: a vocabulary of 260 ids\n", "the other paths are verified"
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    "argv",
+    ["", "--help", "help", "--version", "train --help", *(WRITING[name] for name in WRITING if name != "web")],
+)
+def test_full_disk_under_standard_output_is_an_error_of_one_line(
+    argv: str, here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with open("/dev/full", "w", encoding="ascii") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(argv.split()) == 1
+        monkeypatch.undo()
+    if not argv.startswith("fetch"):  # it fails first: nothing is downloaded
+        assert capfd.readouterr().err == "fastbpe: error: No space left on device\n"
+
+
+@pytest.mark.parametrize("argv", ["", "--help", "--version", "train --help"])
+def test_help_is_an_error_or_quiet_without_a_reader(
+    argv: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(argv.split()) == 1
+    assert capfd.readouterr().err == "fastbpe: error: standard output is closed\n"
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w", encoding="ascii") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        assert main(argv.split()) == 141
+        monkeypatch.undo()
+    assert capfd.readouterr().err == ""
+
+
 def test_name_that_is_not_unicode_is_written_as_each_system_spells_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

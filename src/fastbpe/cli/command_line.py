@@ -59,13 +59,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if argv is None else list(argv)
     parser = make_parser()
-    if not given:
-        parser.print_help()
-        return 0
-    if given[0] == "help":
+    if not given or given[0] == "help":
         given = [*given[1:2], "--help"]
-    args = parser.parse_args(given)
+    args = None
     try:
+        args = parser.parse_args(given)
         with _plain_warnings(args):
             status: int = args.run(args) or 0
         streams.flush()

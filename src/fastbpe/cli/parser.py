@@ -96,6 +96,11 @@ class Parser(argparse.ArgumentParser):
             print(f"{usage}  (more: {self.prog} --help)", file=sys.stderr)
         self.exit(WRONG_USAGE)
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write a help or the version. Raises OSError for a full disk or a closed pipe, which argparse ignores."""
+        streams.write(message.encode())
+        streams.flush()
+
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         """Convert a value. Raises ArgumentError for an empty path, such as from an unset variable of a shell."""
         if not arg_string and action.metavar in _PATHS:
