@@ -53,6 +53,32 @@ def test_symbols_become_tokens_by_their_place_in_the_word(tmp_path: Path) -> Non
     assert loaded.completions(" a") == [1, 5, 3]
 
 
+@pytest.mark.parametrize("name", ["codes", "bpe.32000", "codes.txt"])
+def test_codes_without_ids_load_after_what_their_error_says(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("\n".join(MERGES))
+    with pytest.raises(FormatError) as error:
+        fastbpe.load(tmp_path / name)
+    told = str(error.value)
+    assert 'codes of subword-nmt come without ids: write this vocab.json yourself, as {"lo@@": 0, ...}' in told
+    assert 'tokenizer_config.json beside it, as {"tokenizer_class": "CTRLTokenizer"}' in told
+    assert fastbpe.load(fill(tmp_path)).encode("ab b aab") == [3, 2, 1, 3]
+
+
+@pytest.mark.parametrize("name", ["codes", "bpe.codes", "codes.txt"])
+def test_codes_with_counts_load_after_what_their_error_says(name: str, tmp_path: Path) -> None:
+    codes = "a b</w> 5\na b 4\n"
+    (tmp_path / name).write_text(codes)
+    with pytest.raises(FormatError) as error:
+        fastbpe.load(tmp_path / name)
+    told = str(error.value)
+    assert "codes of fastBPE, not a vocabulary: it has no ids; write its tokens into vocab.txt, one" in told
+    assert '{"tokenizer_class": "PhobertTokenizer"}' in told
+    (tmp_path / "bpe.codes").write_text(codes)
+    (tmp_path / "vocab.txt").write_text("a@@ 9\nab 8\n")
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "PhobertTokenizer"}')
+    assert fastbpe.load(tmp_path).encode("ab aab") == [5, 4, 5]
+
+
 def test_setting_of_the_folder_removes_spaces_from_decoded_text(tmp_path: Path) -> None:
     vocab = {token: i for i, token in enumerate([*TOKENS, "."])}
     loaded = fastbpe.load(fill(tmp_path, vocab=vocab, clean_up_tokenization_spaces=True))

@@ -350,7 +350,7 @@ def _parse(
             raise FormatError(
                 "<bytes>: this is one of two files of a vocabulary; pass its path, or the folder with both files"
             )
-        files = where, gpt2.sibling(where, is_vocab=is_vocab)
+        files = where, gpt2.sibling(where, data, is_vocab=is_vocab)
         return _read_pair(files if is_vocab else files[::-1], pattern, special_tokens)
     if os.path.basename(where) == "vocab.txt":
         raise FormatError(

@@ -24,8 +24,8 @@ BERT_VOCABULARY = "vocab.txt"
 _HALVES = {
     "source.spm": "one of MarianTokenizer's files; the folder also needs target.spm, vocab.json, and the class in "
     "tokenizer_config.json or the model_type in config.json; source.spm loaded by its path gives other ids",
-    "bpe.codes": "a list of merges without ids, as of subword-nmt; PhoBERT's folder also needs vocab.txt, and the "
-    "class in tokenizer_config.json",
+    "bpe.codes": "a list of merges without ids; PhoBERT's folder also needs vocab.txt, and the class in "
+    "tokenizer_config.json; for other codes, load bpe.codes by its path, and the error says what to write",
 }
 _PATTERNS = ("tokenizer.model.v*", "*.tiktoken", "*.fbpe", "*.gguf")
 

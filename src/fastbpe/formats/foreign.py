@@ -31,6 +31,12 @@ _PICKLED = (
     "Tokenizer.from_ranks(encoding._mergeable_ranks, pattern=encoding._pat_str, "
     "special_tokens=encoding._special_tokens).save('tokenizer.fbpe')"
 )
+_CODES = re.compile(rb"(\S+ \S+ [0-9]+\r?\n)+")  # two symbols and a count a line
+_NUMBERED = (
+    "it has no ids; write its tokens into vocab.txt, one and its count a line, as 'lo@@ 12' (fairseq's dict.txt "
+    "is such a file), name the codes bpe.codes, and write a tokenizer_config.json beside them, as "
+    '{"tokenizer_class": "PhobertTokenizer"}, then load the folder'
+)
 _MESSAGES = ("error", "message", "detail")  # keys in the JSON body of an error answer
 
 
@@ -63,6 +69,8 @@ def _name(head: bytes, data: Buffer) -> tuple[str, str] | None:
     for magic, kind, way_out in _MAGIC:
         if head.startswith(magic):
             return kind, way_out
+    if (codes := _CODES.match(head)) and b"</w> " in codes[0]:
+        return "codes of fastBPE", _NUMBERED
     return _name_weights(head, data) or _name_answer(head, data)
 
 

@@ -37,6 +37,10 @@ _OF_CHARACTERS = (
     "so this is a vocabulary of characters, but fastbpe loads vocab.json and merges.txt only if the characters of "
     "their tokens stand for bytes; load the tokenizer with transformers, and save it as a tokenizer.json"
 )
+_OF_CODES = (
+    '; codes of subword-nmt come without ids: write this vocab.json yourself, as {"lo@@": 0, ...}, and a '
+    'tokenizer_config.json beside it, as {"tokenizer_class": "CTRLTokenizer"}, then load the folder'
+)
 _VERSION = "#version"  # begins the first line of merges.txt, which is not a merge
 
 # SHA-256 of published merges → name of the vocabulary, name of its pattern.
@@ -88,9 +92,10 @@ def marks_words(vocab: bytes, merges: bytes) -> bool:
     return bool(bases) and 2 * len(bases) >= len(_SINGLE.findall(vocab))
 
 
-def sibling(path: str, *, is_vocab: bool) -> str:
+def sibling(path: str, data: Buffer, *, is_vocab: bool) -> str:
     """Return the path of the other file of a pair: in the same folder, with the matching name.
 
+    data: bytes of the file at `path`.
     is_vocab: `path` is the file of ids, not of merges.
 
     Raises:
@@ -108,6 +113,7 @@ def sibling(path: str, *, is_vocab: bool) -> str:
     raise FormatError(
         f"{path}: it contains {what} of a vocabulary, but {' or '.join(tried) or f'a file with {other_what}'} is "
         f"missing; put the two files into one folder, as {VOCAB_FILE} and {MERGES_FILE}"
+        f"{_OF_CODES if not is_vocab and WORD_END.encode() in bytes(data[:4096]) else ''}"
     )
 
 
