@@ -60,7 +60,10 @@ def fetch(name: str) -> Fetched:
             FASTBPE_OFFLINE=1 forbids downloads.
         FormatError: the SHA-256 of the file is not the published one, or fastbpe cannot read it.
         OSError: the cache cannot be written, or belongs to another user.
+        TypeError: name is not a str.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be str, not {type(name).__name__}")
     name = find.known_spelling(name)
     vocabulary = find.vocabulary_of(name)
     if vocabulary is None:

@@ -57,6 +57,12 @@ def mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
 
+@pytest.mark.parametrize(("name", "its"), [(5, "int"), (None, "NoneType"), (b"gpt2", "bytes"), (["gpt2"], "list")])
+def test_name_of_another_type_raises_type_error(name: Any, its: str) -> None:
+    with pytest.raises(TypeError, match=f"^name must be str, not {its}$"):
+        fetch(name)
+
+
 def test_fetched_vocabulary_is_checked_and_cached(server: Server, tmp_path: Path) -> None:
     path = tmp_path / "caches" / "fastbpe" / "small.tiktoken"
     assert fetch("small") == (str(path), SHA256, True, True)
