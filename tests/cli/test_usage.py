@@ -168,6 +168,18 @@ def test_help_lists_every_command_once_and_every_option_in_a_group(run) -> None:
         assert helped.splitlines()[1] == "", "the usage is one line"
 
 
+def test_help_of_every_number_names_its_default() -> None:
+    commands = next(one for one in command_line.make_parser()._actions if one.choices)
+    assert commands.choices is not None
+    silent = [
+        f"{name} {action.option_strings[-1]}"
+        for name, command in dict(commands.choices).items()
+        for action in command._actions
+        if action.type in (int, float) and not action.required and "default" not in str(action.help).lower()
+    ]
+    assert silent == ["train --base-size"], "with --mode ids, it is required"
+
+
 def test_lists_of_ids_are_decoded_as_python_and_json_print_them(run, model) -> None:
     tokenizer = fastbpe.load(model)
     ids = tokenizer.encode("low lower")

@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--template",
         metavar="NAME",
         help="with --messages: a .jinja file; the name of one of the model's other templates; harmony; or openai "
-        "(an estimate)",
+        "(an estimate). Default: the model's own template",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 

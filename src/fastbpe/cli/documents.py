@@ -46,7 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="treat each line of a text file as a document, without its line ending (\\n or \\r\\n)",
     )
-    add("--separator", metavar="TEXT", help="string that separates documents inside a text file; it is dropped")
+    add(
+        "--separator",
+        metavar="TEXT",
+        help="string that separates documents inside a text file; it is dropped (default: each file is one "
+        "document)",
+    )
     add(
         "--text-field",
         metavar="NAME",

@@ -62,7 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--window",
         metavar="N",
         type=int,
-        help="with --parity: limit how many of the last N merges may be learned for the same source; see --alpha",
+        help="with --parity: limit how many of the last N merges may be learned for the same source (default: no "
+        "limit); see --alpha",
     )
     add(
         "--alpha",
@@ -75,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--global-merges",
         metavar="N",
         type=int,
-        help="with --parity: learn the first N merges from all sources together",
+        help="with --parity: learn the first N merges from all sources together (default: 0)",
     )
 
 

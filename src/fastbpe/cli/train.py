@@ -122,8 +122,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="with --mode byte: maximum token length in bytes (default: none)",
     )
-    add("--base-size", metavar="N", type=int, help="with --mode ids: the integers are 0 to N - 1")
-    add("--max-token-length", metavar="N", type=int, help="with --mode ids: maximum token length in integers")
+    add("--base-size", metavar="N", type=int, help="with --mode ids, required: the integers are 0 to N - 1")
+    add(
+        "--max-token-length",
+        metavar="N",
+        type=int,
+        help="with --mode ids: maximum token length in integers (default: no limit)",
+    )
     add("--base", metavar="MODEL", help="continue from this BPE tokenizer: its tokens keep their ids")
     add(
         "--base-special",
