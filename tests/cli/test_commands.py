@@ -186,7 +186,7 @@ class TestTrain:
             theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0)
         )  # the terminal would be 0 columns wide otherwise
         with start("train", text, "-o", tmp_path / "a.fbpe", "--vocab-size", "270", stderr=theirs) as process:
-            assert process.wait(30) == 0
+            assert process.wait(300) == 0
         os.close(theirs)
         with open(ours, "rb", buffering=0) as terminal:
             assert b"learning" in terminal.read(65536)
@@ -282,7 +282,7 @@ class TestEncode:
         with start("encode", "-m", model, "--lines", tmp_path / "long.txt", stdout=pipe, stderr=pipe) as process:
             assert process.stdout.readline()
             process.stdout.close()
-            assert (process.wait(30), process.stderr.read()) == (141, b"")
+            assert (process.wait(300), process.stderr.read()) == (141, b"")
 
     @pytest.mark.daily
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
@@ -291,7 +291,7 @@ class TestEncode:
             open("/dev/full", "wb") as full,
             start("encode", "-m", model, text, stdout=full, stderr=subprocess.PIPE) as process,
         ):
-            assert process.wait(30) == 1
+            assert process.wait(300) == 1
             assert process.stderr.read() == b"fastbpe: error: No space left on device\n"
 
     @pytest.mark.daily
@@ -307,7 +307,7 @@ class TestEncode:
             start("encode", "-m", model, text, stdout=pipe, env=ascii_only) as encoding,
             start("decode", "-m", model, stdin=encoding.stdout, stdout=pipe, env=ascii_only) as decoding,
         ):
-            assert decoding.communicate(timeout=30)[0] == text.read_bytes()
+            assert decoding.communicate(timeout=300)[0] == text.read_bytes()
 
 
 class TestDecode:

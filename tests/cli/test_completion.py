@@ -47,7 +47,7 @@ def script(run, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 
 def output(*argv: str) -> str:
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

@@ -190,7 +190,7 @@ def test_each_line_is_encoded_as_it_arrives(model):
             process.stdin.write(line)
             assert process.stdout.readline().split()
         process.stdin.close()
-        assert process.wait(30) == 0
+        assert process.wait(300) == 0
 
 
 def test_repeated_flag_is_refused(run):

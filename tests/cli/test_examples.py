@@ -56,7 +56,7 @@ def test_help_examples_give_the_output_they_show(argv, run, tmp_path):
         env=environment_with_command(tmp_path / "bin"),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,  # as on a terminal
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout

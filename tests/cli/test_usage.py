@@ -242,7 +242,7 @@ def test_one_end_of_file_ends_standard_input_of_a_terminal(command: str, here: P
             assert process.stderr is not None
             assert process.stderr.readline() == b"fastbpe: reading standard input; Ctrl-D ends it\n"
             os.write(main, b"108 111\n\x04")
-            assert process.wait(60) == 0, process.stderr.read()
+            assert process.wait(300) == 0, process.stderr.read()
         finally:
             process.kill()
             os.close(main)

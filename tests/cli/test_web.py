@@ -24,7 +24,7 @@ pytestmark = pytest.mark.daily
 
 pytest.importorskip("uvicorn", reason="needs the extra web")
 
-PATIENCE = 60  # seconds
+PATIENCE = 300  # seconds: only a hang lasts as long
 Start = Callable[..., tuple[subprocess.Popen[str], str]]
 
 

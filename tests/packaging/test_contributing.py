@@ -33,7 +33,7 @@ COMMANDS = _commands()
 
 def run(*command: str) -> str:
     """Run a command in the checkout and return what it prints."""
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

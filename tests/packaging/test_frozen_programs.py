@@ -93,7 +93,7 @@ def test_program_runs_where_fastbpe_is_not_installed(
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert run.stdout == printed, run.stderr + built.stderr

@@ -19,7 +19,7 @@ def test_the_example_has_eight_lines_and_runs_as_printed(tmp_path: Path) -> None
     assert len([line for line in example.splitlines() if line]) == 8
     (tmp_path / "README.md").write_text(README, encoding="utf-8")
     command = [sys.executable, "-c", example]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300)
     (output,) = code_blocks("text")
     assert OutputChecker().check_output(output, done.stdout, ELLIPSIS), done.stdout
     assert (tmp_path / "readme.fbpe").exists()

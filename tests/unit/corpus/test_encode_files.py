@@ -429,7 +429,7 @@ def test_note_syncs_its_files_at_the_same_time(monkeypatch: pytest.MonkeyPatch, 
     together = threading.Barrier(4)  # ids, offsets, json, progress
 
     def waiting(_: int) -> None:
-        together.wait(timeout=60)
+        together.wait(timeout=300)
 
     sink = Sink(tmp_path / "out.bin", "uint16", {}, n_threads=2)
     with sink.opened(overwrite=False):

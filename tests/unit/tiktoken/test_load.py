@@ -280,7 +280,7 @@ def use(plugins: Path, *arguments: str) -> object:
     if not (alone / "fastbpe").exists():
         (alone / "fastbpe").symlink_to(SOURCES / "fastbpe", target_is_directory=True)
     environment = {**os.environ, "PYTHONPATH": str(alone), "TIKTOKEN_CACHE_DIR": "", "FASTBPE_OFFLINE": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
