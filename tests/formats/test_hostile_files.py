@@ -38,6 +38,7 @@ VOCAB = b"{" + b",".join(f'"{SHOWN[i]}":{i}'.encode() for i in range(256) if SHO
 MERGES = b"#version: 0.2\na b\n"
 MINBPE = MAGIC.encode() + b"\n\n"
 
+JS_TIKTOKEN = b'{"pat_str":"a","special_tokens":{},"bpe_ranks":"%s"}'
 TEKKEN = (
     b'{"config":{"pattern":"a","num_vocab_tokens":%d,"default_vocab_size":%d,"default_num_special_tokens":0,'
     b'"version":"v3"},"vocab":[{"rank":0,"token_bytes":"AA=="}%%s]}' % (N, N)
@@ -73,6 +74,12 @@ ONE: dict[str, Callable[[], bytes]] = {
     "tiktoken: one token again": lambda: BYTE_LINES + lines(lambda i: b"YWI= %d\n" % (i + 256)),
     "tiktoken: a rank far away": lambda: BYTE_LINES + b"YWI= 4000000000\n",
     "tiktoken: a rank of many digits": lambda: BYTE_LINES + b"YWI= " + b"1" * LONG + b"\n",
+    "js_tiktoken: tokens": lambda: (
+        JS_TIKTOKEN % (b"! 0" + lines(lambda i: b" " + base64.b64encode(b"%08x" % i)))
+    ),
+    "js_tiktoken: one row again": lambda: JS_TIKTOKEN % (b"! 0 YWI=\\n" * N),
+    "js_tiktoken: a rank of many digits": lambda: JS_TIKTOKEN % (b"! " + b"1" * LONG + b" YWI="),
+    "js_tiktoken: nested deep": lambda: JS_TIKTOKEN % (b'","x":' + b"[" * DEEP + b"]" * DEEP + b',"y":"'),
     "tekken: tokens": lambda: TEKKEN % lines(lambda i: b',{"rank":%d,"token_bytes":"YWI="}' % (i + 1)),
     "tekken: one token again": lambda: TEKKEN % (b',{"rank":1,"token_bytes":"YWI="}' * N),
     "tekken: nested deep": lambda: TEKKEN % (b",[" * DEEP + b"]" * DEEP),

@@ -172,6 +172,11 @@ def minbpe(data: bytes) -> None:
         tokenizer.decode(tokenizer.encode_ordinary("abab cat"))
 
 
+def js_tiktoken(data: bytes) -> None:
+    """Read the ranks of a port of tiktoken to JavaScript."""
+    load(data)
+
+
 def tekken(data: bytes) -> None:
     """Read a tekken.json."""
     load(data)
@@ -285,6 +290,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
         *(tiktoken, huggingface, gpt2, model_folder, sentencepiece, native, counts, sequences, minbpe, tekken),
-        *(gguf, jsonl, charsmap, index, manifest),
+        *(js_tiktoken, gguf, jsonl, charsmap, index, manifest),
     )
 }

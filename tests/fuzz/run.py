@@ -31,6 +31,7 @@ MAX_SECONDS, MAX_MEBIBYTES, MAX_BYTES = 60, 2048, 4096
 #: Target → the words of its format; other targets have no dictionary.
 DICTIONARIES = {
     "huggingface": "json", "model_folder": "json", "tekken": "json", "jsonl": "json", "manifest": "json",
+    "js_tiktoken": "json",
     "gpt2": "json", "gguf": "gguf", "regex": "regex",
 }  # fmt: skip
 

@@ -98,6 +98,9 @@ def make() -> dict[str, list[bytes]]:
             "counts": [_saved(one) for one in (*counted, PieceCounts({"low": 5}))],
             "sequences": [_saved(numbers), _saved(IdMap(4, [0, -1, 2], {1: [0, 3]}))],
             "minbpe": _files(plain, "minbpe"),
+            "js_tiktoken": [
+                b'{"pat_str":"a|.","special_tokens":{"<s>":9},"bpe_ranks":"! 0 YQ== Yg==\\n! 4 YWI="}'
+            ],
             "tekken": _files(plain, "tekken"),
             "gguf": [*_files(plain, "gguf"), *_files(points, "gguf")],
             "jsonl": [

@@ -320,8 +320,11 @@ def _parse(
         return boundless_model.parse(data, where, special_tokens=special_tokens)
     foreign.check(data, where)
     if _is_object(data):
-        from fastbpe.formats import tekken  # here: other files do not need it
+        from fastbpe.formats import js_tiktoken, tekken  # here: other files do not need them
 
+        if js_tiktoken.recognise(data):
+            _check_no_pattern(pattern, where)
+            return js_tiktoken.parse(data, where, special_tokens=special_tokens)
         if tekken.recognise(data):
             _check_no_pattern(pattern, where)
             return tekken.parse(data, where, special_tokens=special_tokens)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # imported at run time when a file is read
 
 _LINE = rb"(?:[A-Za-z0-9+/]+={0,2}|=) [0-9]+\r?"
 _MAX_RESERVED = 1 << 16  # limit on the unused ids between the ranks and the ids of added tokens
-_MAX_RANK = (1 << 24) - 1  # the core's limit: ids index flat arrays
+MAX_RANK = (1 << 24) - 1  # the core's limit: ids index flat arrays
 
 
 def recognise(data: Buffer) -> bool:
@@ -210,8 +210,8 @@ def _parse_line(line: bytes, where: str) -> tuple[bytes, int]:
     except binascii.Error as error:
         raise FormatError(f"{where}: {fields[0]!r} is not base64: {error}") from None
     digits = fields[1].lstrip(b"0") or fields[1][-1:]
-    if not digits.isdigit() or int(digits[:20]) > _MAX_RANK:
-        raise FormatError(f"{where}: rank {fields[1][:40]!r} is not a number from 0 to {_MAX_RANK}")
+    if not digits.isdigit() or int(digits[:20]) > MAX_RANK:
+        raise FormatError(f"{where}: rank {fields[1][:40]!r} is not a number from 0 to {MAX_RANK}")
     return token, int(digits)
 
 

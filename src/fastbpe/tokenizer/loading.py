@@ -37,7 +37,7 @@ def load(
     Args:
         path_or_bytes: one of these, or a file's contents as bytes:
 
-            - a `.fbpe` or `.tiktoken` file, a tokenizer.json, or Mistral's tekken.json;
+            - a `.fbpe` or `.tiktoken` file, a tokenizer.json, Mistral's tekken.json, js-tiktoken's JSON;
             - one of GPT-2's two files (`vocab.json` and `merges.txt`, or `encoder.json` and `vocab.bpe`), with the
               other in the same folder;
             - a `.model` of sentencepiece (type BPE, unigram or char), of minbpe or of BoundlessBPE (v2); a `.gguf`
