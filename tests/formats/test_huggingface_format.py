@@ -80,6 +80,20 @@ def test_merges_as_pairs_equal_merges_as_strings() -> None:
     assert load(made) == load(as_pairs)
 
 
+@pytest.mark.parametrize("first_is_pair", [True, False])
+def test_merges_partly_as_pairs_are_refused(first_is_pair: bool) -> None:
+    """As in tokenizers. The readers differed: a file that the fast one leaves to the other was refused."""
+    made = small()
+    merges: list[Any] = made["model"]["merges"]
+    merges[0 if first_is_pair else -1] = merges[0 if first_is_pair else -1].split(" ")
+    with pytest.raises(FormatError, match="must be two tokens, not"):
+        load(made)
+    with pytest.raises(FormatError, match="two tokens"):
+        fastbpe.tokenizers.Tokenizer.from_str(dumped(made).decode())
+    with pytest.raises(Exception, match="MergeType"):
+        tokenizers.Tokenizer.from_str(dumped(made).decode())
+
+
 def test_last_position_of_a_repeated_merge_counts() -> None:
     made = small()
     made["model"]["merges"] = ["a b", "ab c", "Ġ a", "b c", "Ġa b", "1 2", "a b"]

@@ -382,7 +382,7 @@ cdef class Entries:
     cdef const uint8_t* _read_merges(self, const uint8_t* at, const uint8_t* end) noexcept:
         cdef size_t max_merges = 1
         cdef Wanted[2 * BATCH] wanted  # left, right
-        cdef bint are_distinct = True
+        cdef bint are_distinct = True, are_pairs
         cdef uint32_t made = NONE
         cdef int n_read = 0
         cdef const uint8_t* comma = at
@@ -393,7 +393,10 @@ cdef class Entries:
         if self._merges == NULL:
             return NULL
         at = skip_space(at + 1, end)
+        are_pairs = at < end and at[0] == c'['
         while at < end and at[0] != c']':
+            if (at[0] == c'[') != are_pairs:
+                return NULL  # tokenizers refuses texts and pairs in one list, and so does the slow reader
             at = self._read_merge(at, end, &wanted[2 * n_read])
             if at == NULL:
                 return NULL
