@@ -1,193 +1,35 @@
-"""Reading of documents from files (text, JSON lines, parquet, Arrow; also compressed), and from str or bytes.
+"""Reading of documents from a file (text, JSON lines, parquet, Arrow; also compressed) or a stream.
 
-`resolve` distinguishes paths from texts and lists the files, once per call; `blocks` reads what it found.
-`read` returns the documents of one file together with the position to resume from, which `encode_files` needs.
+`read` returns the documents together with the position to resume from, which `encode_files` needs.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
-from typing import IO, Any, TypeGuard, cast
+from typing import IO, TypeGuard, cast
 
 from fastbpe._core.text.json_lines import n_newlines
-from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.file_statuses import adding_filename
-from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.corpus.compression import ReadAhead
-from fastbpe.corpus.document_files import Content, content_of, formats_of, has_size_of_text, opened, spooled
-from fastbpe.corpus.document_formats import (
-    AS_TEXT,
-    BOM,
-    DEFAULT_FIELD,
-    TABLES,
-    begins_like_json_lines,
-    check_effects,
-)
+from fastbpe.corpus.document_files import Content, content_of, opened, spooled
+from fastbpe.corpus.document_formats import AS_TEXT, BOM, TABLES, begins_like_json_lines
 from fastbpe.corpus.file_parts import FilePart
 from fastbpe.corpus.json_documents import Lines
-from fastbpe.corpus.listing import Listing, Path_
 from fastbpe.corpus.open_files import LinesBefore, OpenFile, open_file
-from fastbpe.corpus.remote import AnyPath, RemotePath
-from fastbpe.corpus.skipping import Skipped
-from fastbpe.corpus.source_kinds import Cut, Document, Skip, items_of, warn_of_names
+from fastbpe.corpus.remote import AnyPath
+from fastbpe.corpus.source_kinds import Cut, Document, Skip
 from fastbpe.corpus.table_files import table_texts
 from fastbpe.corpus.text_blocks import held, ranges
 from fastbpe.corpus.text_documents import AvailableBytes, ReplacedUtf8, Stretch, TextBlock
 from fastbpe.errors import FormatError, FormatWarning
 
-Source = Path_ | Iterable[Path_ | Document]
-
 Block = TextBlock | Lines
 
 BLOCK = 1 << 20  # bytes read at a time; larger blocks are not faster, and several are in memory at once
 SMALL_BLOCK = 1 << 16  # bytes; the documents of shorter blocks are put into batches with others
-
-
-class ResolvedSource(NamedTuple):
-    """Source after `resolve`: its files and its documents.
-
-    items: files as Path or RemotePath, and documents as str or bytes, in order; a list if the source is a path or
-        a list of paths, otherwise an iterator.
-    left_out: files in its folders that are not read. It grows when a folder among the items is listed.
-    n_bytes: int or None – total size of the files; None: `items` is an iterator, or the amount of text in the
-        files is not known before reading.
-    n_skipped: number of documents that were left out when the items were read before.
-    """
-
-    items: Iterable[AnyPath | Document]
-    left_out: Skipped
-    n_bytes: int | None = None
-    n_skipped: int = 0
-
-
-class _Options(NamedTuple):
-    """Options for reading that apply only to files."""
-
-    format: str | None
-    text_field: str
-    separator: str | None
-
-    def check_effects(self, formats: Iterable[str]) -> None:
-        check_effects(formats, **self._asdict())
-
-
-def resolve(
-    source: Source,
-    *,
-    format: str | None = None,
-    text_field: str = DEFAULT_FIELD,
-    separator: str | None = None,
-) -> ResolvedSource:
-    """Distinguish the paths of a source from its texts, and list the files of the paths.
-
-    Args:
-        source: a path, folder or pattern of paths (see `Listing`), or an iterable of these and of documents;
-            see `items_of` for the rule that decides which strings are paths.
-
-    Raises:
-        FileNotFoundError: a path does not exist.
-        OptionError: an option cannot have an effect.
-        TrainingError: all strings of a list are files or folders, but not all look like paths.
-        TypeError: the source is not a path or an iterable of documents.
-
-    Warns:
-        FormatWarning: a file is listed twice.
-        TrainingWarning: the first of several texts is the name of a file.
-    """
-    options = _Options(format, text_field, separator)
-    listing = Listing(format, text_field)
-    items, str_are_paths = items_of(source)
-    if not str_are_paths:
-        warn_of_names(items)
-    if isinstance(items, (list, tuple)):
-        are_paths = [_is_path(item, str_are_paths) for item in items]
-        if items and all(are_paths):
-            files = [file for item in items for file in listing.files(item)]
-            options.check_effects(formats_of(files, format, text_field))
-            return ResolvedSource(files, listing.left_out, _total_size(files))
-        if not any(are_paths):
-            options.check_effects(("texts",))
-    return ResolvedSource(_files_and_documents(items, str_are_paths, listing, options), listing.left_out)
-
-
-def _is_path(item: object, str_are_paths: bool) -> bool:
-    return isinstance(item, os.PathLike) or (str_are_paths and isinstance(item, str))
-
-
-def _files_and_documents(
-    items: Iterable[Any], str_are_paths: bool, listing: Listing, options: _Options
-) -> Iterator[AnyPath | Document]:
-    """Replace each path by its files, when its turn comes."""
-    for number, item in enumerate(items):
-        if not number and not isinstance(items, (list, tuple)) and not _is_path(item, str_are_paths):
-            options.check_effects(("texts",))
-        if type(item) is bytes or (type(item) is str and not str_are_paths):  # fast, and true of most items
-            yield item
-        elif _is_path(item, str_are_paths):
-            yield from listing.files(item)
-        elif isinstance(item, (str, bytes)):
-            yield item
-        else:
-            raise TypeError(f"document {number} of the source is {type(item).__name__}, not str or bytes")
-
-
-def _total_size(files: Iterable[AnyPath]) -> int | None:
-    """Add up the sizes of files; None if one is compressed or a table, whose text has another size, or missing."""
-    try:
-        return sum(path.stat().st_size for path in files) if all(map(has_size_of_text, files)) else None
-    except OSError:  # reading the file will raise the error
-        return None
-
-
-def blocks(
-    source: ResolvedSource,
-    *,
-    format: str | None = None,
-    field: str = DEFAULT_FIELD,
-    separator: str | None = None,
-    cut: Cut | None = None,
-    skip: Skip | None = None,
-    errors: str = "strict",
-) -> Iterator[Document | Block]:
-    """Read the documents of a source in order; documents of long files come in blocks, which any thread may read.
-
-    A text file is one document, or several that end with a separator; a file of JSON lines has one per line, a
-    table one per row. With cut, a document of a text file that is longer than BLOCK is yielded in several parts.
-
-    Args:
-        source: result of `resolve`.
-        format: str or None – format of all files; None: by name, or else by content.
-        field: str – field of a JSON line, or column of a table, that contains the text.
-        separator: str or None – text after each document of a text file; None: the file is one document.
-        cut: function that finds the places where a long document is divided into parts; None: it is kept whole in
-            memory.
-        skip: function to call with the error for each document, or rest of a file, that cannot be read; None:
-            raise it.
-        errors: str – "replace": bytes that are not UTF-8 become U+FFFD. "strict": in a file they are an error;
-            documents that are bytes are not checked.
-
-    Raises:
-        FormatError: a file cannot be read; the message contains the line or offset. The blocks also raise it.
-        OSError: the system cannot open or read a file.
-        TypeError: an item is not a path or a document.
-    """
-    ends = None if separator is None else to_utf8(separator)
-    for item in source.items:
-        if isinstance(item, (Path, RemotePath)):
-            for stretch in read(
-                item, format=format, separator=ends, field=field, cut=cut, skip=skip, errors=errors
-            ):
-                if is_long(stretch.texts):
-                    yield stretch.texts
-                else:
-                    yield from stretch.documents()
-        else:
-            yield item.decode(errors=errors) if errors != "strict" and isinstance(item, bytes) else item
 
 
 def is_long(texts: Sequence[Document] | Block) -> TypeGuard[Block]:
@@ -220,7 +62,7 @@ def read(
 
     Args:
         path: the file, or a part of it.
-        format: str or None – as for `blocks`.
+        format: str or None – format of the file; None: by name, or else by content.
         separator: bytes or None – bytes between the documents of a text file, which are dropped; b"\\n" also drops
             a "\\r" before it. None: the file is one document.
         field: str – field of a JSON line, or column of a table, that contains the text.
@@ -228,8 +70,9 @@ def read(
             whole in memory. With skip, documents between separators are also kept whole.
         offset: int – position to start from: `offset` of the last stretch that was read, or 0. With
             errors="replace", the offset in a text file is in bytes of the replaced text.
-        skip, errors: as for `blocks`. With skip, a text file that is one document is read twice, so that it can
-            be skipped whole.
+        skip: function to call with the error for each document, or rest of the file, that cannot be read; None:
+            raise it. With skip, a text file that is one document is read twice, so that it can be skipped whole.
+        errors: str – "replace": bytes that are not UTF-8 become U+FFFD. "strict": they are an error.
         n_threads: int – threads that share the blocks of the file: for more threads, blocks are smaller.
 
     Raises:

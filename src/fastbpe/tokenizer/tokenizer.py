@@ -56,9 +56,9 @@ if TYPE_CHECKING:
         UnknownIds,
     )
     from fastbpe._utils.progress import Progress
+    from fastbpe.corpus.corpora import Source
     from fastbpe.corpus.file_encoding import FilesSummary
     from fastbpe.corpus.listing import Path_
-    from fastbpe.corpus.sources import Source
     from fastbpe.tokenizer.cutting.truncation import Chunk
     from fastbpe.tokenizer.export.verify_export import Verification
     from fastbpe.tokenizer.shown.explaining import Explanation
@@ -1384,7 +1384,7 @@ class Tokenizer(TokenizerBase):
         >>> old.prune(keep=257).tokenizer.vocab_size
         257
         """
-        from fastbpe.corpus.document_batches import Corpus  # here, like the next import: few programs prune
+        from fastbpe.corpus.corpora import Corpus  # here, like the next import: few programs prune
         from fastbpe.tokenizer.surgery.removing import check_prune, count_ids
 
         number, least = check_prune(keep, corpus, min_count)

@@ -55,7 +55,7 @@ def train_boundless(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer:
             run.reading.check_unused()
         return _train_words(sources, options, run)[0]
     with read_again(source, run) as again:
-        words, merges = _train_words(again.resolved(), options, run)
+        words, merges = _train_words(again.opened(), options, run)
         return _finished(words, merges, options, run.reporter, partial(count_cut_runs, again, words, options))
 
 

@@ -13,7 +13,7 @@ from fastbpe._core.train.byte_learner import Learner
 from fastbpe._utils import plurals
 from fastbpe._utils.progress import Reporter
 from fastbpe._version import __version__
-from fastbpe.corpus.sources import ResolvedSource
+from fastbpe.corpus.corpora import Corpus
 from fastbpe.errors import TrainingError, TrainingWarning
 from fastbpe.model import N_BYTES
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -139,15 +139,15 @@ def all_counted(
     """
     counted, n_left_out = {}, 0
     for name, source in sources.items():
-        resolved = source if isinstance(source, (Mapping, ResolvedSource)) else run.reading.resolve(source)
+        opened = source if isinstance(source, (Mapping, Corpus)) else run.reading.open(source)
         named = "the source" if name is None else f"{what or 'the source '}{name!r}"
-        counted[name] = _counted_pieces(resolved, start, options, run, named) * run.weight(name)
-        n_left_out += resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
+        counted[name] = _counted_pieces(opened, start, options, run, named) * run.weight(name)
+        n_left_out += opened.left_out.n if isinstance(opened, Corpus) else 0
     return counted, n_left_out
 
 
 def _counted_pieces(
-    source: ResolvedSource | Mapping[Any, int],
+    source: Corpus | Mapping[Any, int],
     start: BaseVocabulary,
     options: ByteOptions,
     run: Run,

@@ -15,7 +15,7 @@ from fastbpe._core.train.codepoint_learner import CodePointLearner
 from fastbpe._utils import plurals
 from fastbpe._utils.progress import Reporter
 from fastbpe._version import __version__
-from fastbpe.corpus.sources import Source
+from fastbpe.corpus.corpora import Source
 from fastbpe.errors import SpecError, TrainingWarning
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, Spec

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from fastbpe._utils.choices import BaseSpecial, Mode
 from fastbpe._utils.progress import Progress, Reporter
-from fastbpe.corpus.sources import Source
+from fastbpe.corpus.corpora import Source
 from fastbpe.tokenizer.internals import with_roles
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.argument_checks import check_arguments

@@ -9,9 +9,9 @@ from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.train.piece_counter import PieceCounter, parts
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
-from fastbpe.corpus.skipping import Skipped
+from fastbpe.corpus.corpora import Corpus
 from fastbpe.corpus.source_kinds import Document
-from fastbpe.corpus.sources import Block, ResolvedSource, each_document
+from fastbpe.corpus.sources import Block
 from fastbpe.corpus.text_documents import TextBlock
 from fastbpe.patterns import PatternLike
 from fastbpe.splitting import make_splitter
@@ -32,7 +32,7 @@ def texts_of_pattern(pattern: PatternLike, special_tokens: Collection[str]) -> B
 
 
 def count_documents(
-    source: ResolvedSource,
+    corpus: Corpus,
     of_base: BaseTexts,
     reading: ReadingOptions,
     reporter: Reporter,
@@ -42,9 +42,9 @@ def count_documents(
     """Count the content of the documents of a source.
 
     Args:
-        source: the documents.
+        corpus: the documents.
         of_base: functions that turn documents into pieces.
-        reading: how to read and count.
+        reading: only num_threads and max_memory_bytes are used.
         reporter: gets the phase.
         phase_name: name of the phase.
         make_counter: function that creates a counter from a splitter and the arguments spill= and limit=.
@@ -52,19 +52,15 @@ def count_documents(
     Returns:
         The finished table, the bytes of all documents, and the number of documents that were left out.
     """
-    skipped = Skipped()
-    texts: Iterable[Document | Block] = reading.blocks(source, of_base.cut, skipped)
-    if of_base.divide is not None:
-        texts = of_base.divide(each_document(texts))
-    with reporter.phase(phase_name, source.n_bytes, unit="B", unit_scale=True) as phase:
-        if of_base.stretches is None:
-            splitter, special = of_base.splitter, of_base.special
-            table, n_bytes = count_texts(texts, splitter, special, reading, phase.reach, make_counter)
-        else:
-            texts = of_base.stretches(each_document(texts), phase.update)
-            table, _ = count_texts(texts, of_base.splitter, None, reading, lambda n_bytes: None, make_counter)
-            n_bytes = phase.n
-    return table, n_bytes, skipped.n + source.n_skipped
+    splitter, divide, stretches = of_base.splitter, of_base.divide, of_base.stretches
+    with reporter.phase(phase_name, corpus.n_bytes, unit="B", unit_scale=True) as phase:
+        if stretches is not None:
+            texts = stretches(corpus.documents(of_base.cut), phase.update)
+            table, _ = count_texts(texts, splitter, None, reading, lambda n_bytes: None, make_counter)
+            return table, phase.n, corpus.skipped.n
+        blocks = corpus.blocks(of_base.cut) if divide is None else divide(corpus.documents(of_base.cut))
+        table, n_bytes = count_texts(blocks, splitter, of_base.special, reading, phase.reach, make_counter)
+        return table, n_bytes, corpus.skipped.n
 
 
 def count_texts(

@@ -6,17 +6,15 @@ import contextlib
 import struct
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import IO, Any
 
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.run_counter import NeighbourCounts
-from fastbpe.corpus.skipping import Skipped
+from fastbpe.corpus.corpora import Corpus, Source
 from fastbpe.corpus.source_kinds import Document
-from fastbpe.corpus.sources import ResolvedSource, Source
 from fastbpe.training.base_texts import BaseTexts
 from fastbpe.training.document_counting import count_documents
-from fastbpe.training.options import ReadingOptions, Run
+from fastbpe.training.options import Run
 from fastbpe.training.piece_counts import PieceCounts, added_up, counts_of_table
 
 _HEAD = struct.Struct("<?Q")  # header of a document: whether it is a str; its length in bytes
@@ -26,28 +24,32 @@ class SourcesAgain:
     """Sources of a run, each of which can be read several times.
 
     Args:
-        sources: name → function that resolves the source; the name is None in a run without names.
+        sources: name → source that is not an iterator; the name is None in a run without names.
         run: how to read and count, and the weights of the sources.
 
     Attributes:
         n_left_out: int – number of files in folders that the last call of `count` left out.
     """
 
-    def __init__(self, sources: Mapping[str | None, Callable[[], ResolvedSource]], run: Run) -> None:
+    def __init__(self, sources: Mapping[str | None, Source | _Kept], run: Run) -> None:
         self._sources, self._run = sources, run
         self.n_left_out = 0
 
-    def resolved(self) -> dict[str | None, ResolvedSource]:
-        """Resolve all sources for one reading. Call it again for the next reading."""
-        return {name: resolve() for name, resolve in self._sources.items()}
+    def opened(self) -> dict[str | None, Corpus]:
+        """Open all sources for one reading. Call it again for the next reading."""
+        reading = self._run.reading
+        return {
+            name: source.opened() if isinstance(source, _Kept) else reading.open(source)
+            for name, source in self._sources.items()
+        }
 
     def n_bytes(self) -> int | None:
         """Return the total size of the files; None if there are items other than files, or compressed files."""
         total = 0
-        for source in self.resolved().values():
-            if source.n_bytes is None:
+        for corpus in self.opened().values():
+            if corpus.n_bytes is None:
                 return None
-            total += source.n_bytes
+            total += corpus.n_bytes
         return total
 
     def count(
@@ -66,16 +68,16 @@ class SourcesAgain:
         """
         counted: list[PieceCounts] = []
         self.n_left_out = 0
-        for name, source in self.resolved().items():
+        for name, corpus in self.opened().items():
             weight = self._run.weight(name)
             if neighbours is not None:
                 neighbours.weight = weight
             table, n_bytes, n_skipped = count_documents(
-                source, texts, self._run.reading, self._run.reporter, phase_name, make_counter
+                corpus, texts, self._run.reading, self._run.reporter, phase_name, make_counter
             )
             counts = counts_of_table(table, None, (), n_bytes=n_bytes, n_skipped=n_skipped)
             counted.append(counts * weight)
-            self.n_left_out += source.left_out.n
+            self.n_left_out += corpus.left_out.n
         return added_up(counted)
 
 
@@ -91,23 +93,13 @@ def read_again(source: Any, run: Run) -> Iterator[SourcesAgain]:
     """
     sources: Mapping[str | None, Source] = source if run.has_names else {None: source}
     with contextlib.ExitStack() as files:
-        yield SourcesAgain({name: _resolver(one, run.reading, files) for name, one in sources.items()}, run)
-
-
-def _resolver(
-    source: Source, reading: ReadingOptions, files: contextlib.ExitStack
-) -> Callable[[], ResolvedSource]:
-    """Return the function that resolves a source. files: exit stack for the temporary file of an iterator."""
-    if not hasattr(source, "__next__"):
-        return partial(reading.resolve, source)
-    file = files.enter_context(tempfile.TemporaryFile(prefix="fastbpe-"))  # noqa: SIM115 (the stack closes it)
-    skipped = Skipped()
-    for document in reading.documents(reading.resolve(source), None, skipped):
-        data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else document
-        _stored(file.write, _HEAD.pack(isinstance(document, str), len(data)))
-        _stored(file.write, data)
-    _stored(file.flush)
-    return lambda: ReadingOptions().resolve(_Kept(file))._replace(n_skipped=skipped.n)
+        again: dict[str | None, Source | _Kept] = {}
+        for name, one in sources.items():
+            again[name] = one
+            if hasattr(one, "__next__"):
+                file = files.enter_context(tempfile.TemporaryFile(prefix="fastbpe-"))
+                again[name] = _Kept(run.reading.open(one), file)
+        yield SourcesAgain(again, run)
 
 
 def _stored(write: Callable[..., object], *data: bytes) -> None:
@@ -123,13 +115,26 @@ def _stored(write: Callable[..., object], *data: bytes) -> None:
 
 
 class _Kept:
-    """Documents in a file, in order.
+    """Documents of an iterator, in a file with a header before the bytes of each.
 
-    file: contains a header and the bytes of each document.
+    Args:
+        corpus: the documents, which are read to the end.
+        file: empty temporary file.
     """
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+    def __init__(self, corpus: Corpus, file: IO[bytes]) -> None:
+        self._file, self._skipped = file, corpus.skipped
+        for document in corpus.documents():
+            data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else document
+            _stored(file.write, _HEAD.pack(isinstance(document, str), len(data)))
+            _stored(file.write, data)
+        _stored(file.flush)
+
+    def opened(self) -> Corpus:
+        """Open the documents for one reading."""
+        corpus = Corpus(self)
+        corpus.skipped.add(self._skipped.n, self._skipped.first)
+        return corpus
 
     def __iter__(self) -> Iterator[Document]:
         self._file.seek(0)

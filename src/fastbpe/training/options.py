@@ -6,7 +6,7 @@ what to learn, `ReadingOptions` how to read and count the source. `count_pieces`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -18,18 +18,10 @@ from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._utils.threads import usable_threads
+from fastbpe.corpus.corpora import Corpus, Source
 from fastbpe.corpus.document_formats import check_format, check_text_field
-from fastbpe.corpus.skipping import Skipped, check_choices
-from fastbpe.corpus.source_kinds import Cut, Document
-from fastbpe.corpus.sources import (
-    Block,
-    ResolvedSource,
-    Source,
-    blocks,
-    check_separator,
-    each_document,
-    resolve,
-)
+from fastbpe.corpus.skipping import check_choices
+from fastbpe.corpus.sources import check_separator
 from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
 from fastbpe.tokenizer.special_token_rules import check_names
@@ -261,23 +253,14 @@ class ReadingOptions:
         check_text_field(self.text_field)
         check_format(self.format)
 
-    def resolve(self, source: Source) -> ResolvedSource:
-        """List the files of a source."""
-        return resolve(source, format=self.format, text_field=self.text_field, separator=self.separator)
-
-    def documents(self, source: ResolvedSource, cut: Cut | None, skipped: Skipped) -> Iterator[Document]:
-        """Read the documents of a source. `skipped` counts the documents that on_error leaves out."""
-        return each_document(self.blocks(source, cut, skipped))
-
-    def blocks(self, source: ResolvedSource, cut: Cut | None, skipped: Skipped) -> Iterator[Document | Block]:
-        """Read the documents of a source, with long files in blocks that any thread may read."""
-        return blocks(
+    def open(self, source: Source) -> Corpus:
+        """Open a source for one reading."""
+        return Corpus(
             source,
-            format=self.format,
-            field=self.text_field,
+            text_field=self.text_field,
             separator=self.separator,
-            cut=cut,
-            skip=skipped if self.on_error == "skip" else None,
+            format=self.format,
+            on_error=self.on_error,
             errors=self.errors,
         )
 

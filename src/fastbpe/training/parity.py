@@ -12,7 +12,7 @@ from fastbpe.errors import TrainingError
 from fastbpe.training.named_sources import check_named, check_names
 
 if TYPE_CHECKING:
-    from fastbpe.corpus.sources import Source
+    from fastbpe.corpus.corpora import Source
 
 _ALPHA = 2.0
 

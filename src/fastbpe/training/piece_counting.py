@@ -10,7 +10,7 @@ from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._utils.choices import TextMode
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.suggestions import choose_one_of
-from fastbpe.corpus.sources import ResolvedSource, Source
+from fastbpe.corpus.corpora import Corpus, Source
 from fastbpe.errors import OptionError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -170,7 +170,7 @@ def _check_neighbours(neighbours: object, superwords: object) -> None:
 
 
 def count_source(
-    source: Source | ResolvedSource,
+    source: Source | Corpus,
     pattern: PatternLike,
     special_tokens: tuple[str, ...],
     reading: ReadingOptions,
@@ -196,6 +196,6 @@ def count_source(
     text_of_pattern = resolve_pattern(pattern)[1]
     if of_base is None:
         of_base = texts_of_pattern(text_of_pattern, special_tokens)
-    resolved = source if isinstance(source, ResolvedSource) else reading.resolve(source)
-    table, n_bytes, n_skipped = count_documents(resolved, of_base, reading, reporter, "counting", PieceCounter)
+    corpus = source if isinstance(source, Corpus) else reading.open(source)
+    table, n_bytes, n_skipped = count_documents(corpus, of_base, reading, reporter, "counting", PieceCounter)
     return counts_of_table(table, text_of_pattern, special_tokens, n_bytes=n_bytes, n_skipped=n_skipped)

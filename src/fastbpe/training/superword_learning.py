@@ -81,9 +81,9 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
             options = ByteOptions(vocab_size=vocab_size, **keywords)
             names = options.special_tokens
             n_first = n_first_ids(superwords, options.vocab_size, len(names))
-            texts = again.resolved()
+            corpora = again.opened()
             first = train_bytes(
-                texts if run.has_names else texts[None],
+                corpora if run.has_names else corpora[None],
                 None,
                 run._replace(vocab_size=n_first, options=keywords),
                 texts=by_lines(texts_of_pattern(options.pattern, names), superwords, names),

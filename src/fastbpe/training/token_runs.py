@@ -18,8 +18,8 @@ from fastbpe._core.split.by_character import ByText
 from fastbpe._core.train.superword_counters import SuperwordCounter
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.short_reprs import short_repr
+from fastbpe.corpus.corpora import Source
 from fastbpe.corpus.source_kinds import Document
-from fastbpe.corpus.sources import Source
 from fastbpe.errors import TrainingError
 from fastbpe.model import N_BYTES
 from fastbpe.tokenizer.internals import vocabulary_of
@@ -65,9 +65,7 @@ def count_token_runs(
     elif neighbours is not None:
         make, name = partial(make, by_pairs=True), name + NEIGHBOURS
     texts = texts_of_stage(base, options, superwords)
-    table, n_bytes, n_skipped = count_documents(
-        reading.resolve(source), texts, reading, reporter, "counting", make
-    )
+    table, n_bytes, n_skipped = count_documents(reading.open(source), texts, reading, reporter, "counting", make)
     return counts_of_table(
         table,
         superwords.pattern,

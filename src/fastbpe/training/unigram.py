@@ -29,7 +29,7 @@ from fastbpe._utils.plurals import counted
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
 from fastbpe._version import __version__
-from fastbpe.corpus.sources import Source
+from fastbpe.corpus.corpora import Source
 from fastbpe.errors import SpecError, TrainingError, TrainingWarning
 from fastbpe.model import CodePointModel, Spec
 from fastbpe.tokenizer.tokenizer import Tokenizer

@@ -9,8 +9,7 @@ from typing import Any
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.short_reprs import short_repr
-from fastbpe.corpus.skipping import Skipped
-from fastbpe.corpus.sources import Source
+from fastbpe.corpus.corpora import Source
 from fastbpe.errors import SpecError, TrainingError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -165,15 +164,14 @@ def sentences_of(source: Source, reading: ReadingOptions) -> SentenceSource:
     has_counts = isinstance(source, Mapping)
     if has_counts:  # threads and memory matter for counting words, the other options only for reading
         replace(reading, num_threads=None, max_memory_bytes=None).check_unused()
-    resolved = reading.resolve(_tsv_lines(source) if isinstance(source, Mapping) else source)
-    skipped = Skipped()
+    corpus = reading.open(_tsv_lines(source) if isinstance(source, Mapping) else source)
     return SentenceSource(
-        texts=reading.blocks(resolved, lambda data: data.rfind(b"\n") + 1, skipped),
-        n_bytes=resolved.n_bytes,
+        texts=corpus.blocks(lambda data: data.rfind(b"\n") + 1),
+        n_bytes=corpus.n_bytes,
         are_sentences=has_counts,
         must_be_utf8=True,
-        skipped=skipped,
-        left_out=resolved.left_out,
+        skipped=corpus.skipped,
+        left_out=corpus.left_out,
     )
 
 

@@ -16,8 +16,8 @@ from fastbpe._core.train.run_counter import NeighbourCounts, cut_runs, sequences
 from fastbpe._core.train.superword_counters import WordRunCounter
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.progress import Reporter
+from fastbpe.corpus.corpora import Source
 from fastbpe.corpus.source_kinds import Document
-from fastbpe.corpus.sources import Source
 from fastbpe.errors import TrainingError
 from fastbpe.model import N_BYTES
 from fastbpe.patterns import resolve_pattern
@@ -82,9 +82,7 @@ def count_runs(source: Source, words: Tokenizer, reading: ReadingOptions, report
     members = members_of(words)
     texts = _texts(options, [token for token, is_member in zip(tokens, members, strict=True) if is_member])
     make = partial(WordRunCounter, words=vocabulary_of(words), members=members)
-    table, n_bytes, n_skipped = count_documents(
-        reading.resolve(source), texts, reading, reporter, "counting", make
-    )
+    table, n_bytes, n_skipped = count_documents(reading.open(source), texts, reading, reporter, "counting", make)
     return counts_of_table(
         table,
         resolve_pattern(options.pattern)[1],

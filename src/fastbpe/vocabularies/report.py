@@ -11,8 +11,7 @@ from fastbpe._utils.choices import DocumentFormat
 from fastbpe._utils.plurals import counted
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.short_reprs import fields_repr, html_table
-from fastbpe.corpus.document_batches import Corpus
-from fastbpe.corpus.sources import Source
+from fastbpe.corpus.corpora import Corpus, Source
 from fastbpe.vocabularies.forms import (
     Digits,
     Indentation,

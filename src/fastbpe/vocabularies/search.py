@@ -10,8 +10,7 @@ from typing import Any
 from fastbpe._utils.choices import DocumentFormat
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.suggestions import choose_one_of
-from fastbpe.corpus.document_batches import Corpus
-from fastbpe.corpus.sources import Source
+from fastbpe.corpus.corpora import Corpus, Source
 from fastbpe.vocabularies.material import Described, Kind, material_of
 from fastbpe.vocabularies.script_costs import script_of_token
 from fastbpe.vocabularies.usage import count_ids

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe._utils.progress import Reporter
-from fastbpe.corpus.document_batches import Corpus
+from fastbpe.corpus.corpora import Corpus
 from fastbpe.vocabularies.material import Described, Kind, Material, cutter_of, decoded
 
 

@@ -14,9 +14,8 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.short_reprs import fields_repr, html_text
-from fastbpe.corpus.document_batches import Corpus
+from fastbpe.corpus.corpora import Corpus, Source
 from fastbpe.corpus.source_kinds import Document
-from fastbpe.corpus.sources import Source
 from fastbpe.tokenizer.internals import check_tokenizers
 from fastbpe.tokenizer.shown.alignment import align
 from fastbpe.tokenizer.tokenizer import Tokenizer

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from fastbpe._utils.arguments import integer
-from fastbpe.corpus.document_batches import Corpus
+from fastbpe.corpus.corpora import Corpus
 from fastbpe.corpus.source_kinds import Cut
 from fastbpe.errors import VocabularyError
 from fastbpe.vocabularies.changes import Change, RemovalReport

@@ -1,4 +1,4 @@
-"""`resolve`: a source is listed once, and its size is known if it is made of plain files."""
+"""`Corpus`: a source is listed once, and its size is known if it is made of plain files."""
 
 import gzip
 import os
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import fastbpe
+from fastbpe.corpus.corpora import Corpus
 from fastbpe.corpus.listing import Listing
-from fastbpe.corpus.sources import blocks, each_document, resolve
 
 
 @pytest.fixture
@@ -37,25 +37,25 @@ def test_train_lists_the_files_of_a_folder_once(folder: Path, mode: str, monkeyp
 
 
 def test_n_bytes_is_known_for_plain_files_only(folder: Path) -> None:
-    assert resolve(folder / "a.txt").n_bytes == 5
-    assert resolve([str(folder / "a.txt"), folder / "b.jsonl"]).n_bytes == 20
-    assert resolve(["a text"]).n_bytes is None
-    assert resolve([folder / "a.txt", b"a text"]).n_bytes is None
-    assert resolve(iter([folder / "a.txt"])).n_bytes is None
+    assert Corpus(folder / "a.txt").n_bytes == 5
+    assert Corpus([str(folder / "a.txt"), folder / "b.jsonl"]).n_bytes == 20
+    assert Corpus(["a text"]).n_bytes is None
+    assert Corpus([folder / "a.txt", b"a text"]).n_bytes is None
+    assert Corpus(iter([folder / "a.txt"])).n_bytes is None
     (folder / "c.txt.gz").write_bytes(gzip.compress(b"ab"))
-    assert resolve(folder).n_bytes is None
+    assert Corpus(folder).n_bytes is None
 
 
 def test_missing_file_raises_when_it_is_read(folder: Path) -> None:
-    resolved = resolve([folder / "a.txt", folder / "no.txt"])
-    assert resolved.n_bytes is None
+    corpus = Corpus([folder / "a.txt", folder / "no.txt"])
+    assert corpus.n_bytes is None
     with pytest.raises(FileNotFoundError) as raised:
-        list(each_document(blocks(resolved)))
+        list(corpus.documents())
     assert os.fspath(raised.value.filename) == os.fspath(folder / "no.txt")
 
 
 def test_paths_among_documents_are_listed_when_their_turn_comes(folder: Path) -> None:
-    read = each_document(blocks(resolve(iter(["first", folder / "later.txt"]))))
+    read = Corpus(iter(["first", folder / "later.txt"])).documents()
     assert next(read) == "first"
     (folder / "later.txt").write_bytes(b"second")
     assert list(read) == [b"second"]
