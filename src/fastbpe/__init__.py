@@ -77,11 +77,11 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.surgery.changed_texts import changed_texts
     from fastbpe.tokenizer.surgery.joining import merge_vocabularies
     from fastbpe.tokenizer.tokenizer import Tokenizer
+    from fastbpe.training.codepoint_model import training_options
     from fastbpe.training.dispatch import train
     from fastbpe.training.parity import Parity
     from fastbpe.training.piece_counting import count_pieces
     from fastbpe.training.piece_counts import PieceCounts
-    from fastbpe.training.stored_options import training_options
     from fastbpe.training.superword_options import Superwords
     from fastbpe.vocabularies.id_map import IdMap
     from fastbpe.vocabularies.merge_tree import merge_tree
@@ -160,7 +160,7 @@ _LATER = {
     "show": "display.shown_text",
     "steps": "tokenizer.shown.shown_steps",
     "train": "training.dispatch",
-    "training_options": "training.stored_options",
+    "training_options": "training.codepoint_model",
     "uninstall": "drop_ins",
     "vocabulary_report": "vocabularies.report",
     "write_shard": "tokenizer.files.write_shard",

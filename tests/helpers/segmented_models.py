@@ -14,9 +14,9 @@ from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, PieceType, pack_pieces
 from fastbpe.splitting.scripts import COMMON, INHERITED, NONE, script_numbers
 from fastbpe.training import unigram
-from fastbpe.training.codepoint_counting import SentenceSource
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.options import ReadingOptions
+from fastbpe.training.sentences import SentenceSource
 from reference.lattice import float32
 from reference.normalization import Normalizer, rules_of
 from reference.sentencepiece import floats

@@ -14,7 +14,7 @@ from fastbpe.display.shown_tokens import is_superword
 from fastbpe.patterns import resolve_pattern
 from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.stored_options import training_options
+from fastbpe.training.codepoint_model import training_options
 
 SUMMARY = "describe a tokenizer"
 DETAILS = """

@@ -112,12 +112,12 @@ def _train(
     is_checked: bool = True,
 ) -> None:
     # Imported here: importing them takes as long as importing all that encoding needs.
-    from fastbpe.training.codepoint_counting import Pretokenizer, SentenceSource
     from fastbpe.training.codepoint_model import vocabulary_text
     from fastbpe.training.codepoint_options import NO_PRETOKENIZER, CodePointOptions
     from fastbpe.training.codepoints import learn_model
     from fastbpe.training.frequent_pieces import learn_frequent
     from fastbpe.training.options import ReadingOptions
+    from fastbpe.training.sentences import Pretokenizer, SentenceSource
     from fastbpe.training.unigram import learn_unigram
 
     if not re.fullmatch(r"\s*[+-]?[0-9]+\s*", options.get("minloglevel", "0")):

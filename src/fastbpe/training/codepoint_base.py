@@ -23,7 +23,8 @@ from fastbpe.model import CodePointModel, PieceType, pack_merges, pack_pieces
 from fastbpe.tokenizer.families.codepoint_tables import make_normalizer
 from fastbpe.tokenizer.internals import code_point_model_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.codepoint_counting import BOUNDARY
+from fastbpe.training.base_vocabulary import check_mode
+from fastbpe.training.codepoint_counts import BOUNDARY
 from fastbpe.training.codepoint_options import CodePointOptions, checked_trainer
 
 #: Options that may differ from the base's: they decide which new pieces the run learns, and from which text.
@@ -182,3 +183,13 @@ class CodePointBase:
             merges=listed,
             serialized=b"",
         )
+
+
+def code_point_base(base: Tokenizer) -> CodePointBase:
+    """Return the base of a run.
+
+    Raises TrainingError for a tokenizer of another mode or with rules that training lacks, TypeError for other
+        objects.
+    """
+    check_mode(base, "codepoint")
+    return CodePointBase(base)

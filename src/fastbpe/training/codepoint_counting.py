@@ -1,115 +1,64 @@
-"""Counting the words of sentences in several threads, for code-point training.
+"""Counting of the words of sentences in several threads, for code-point and unigram training.
 
-A sentence is a line of text. The compiled `WordCounter` normalizes it and cuts it into words: runs of characters
-that a piece may span, which depend on white space, scripts and digits (`character_classes`).
+The compiled `WordCounter` normalizes a sentence and cuts it into words: runs of characters that a piece may span,
+which depend on white space, scripts and digits (`character_classes`).
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.sentence_store import SentenceStore
 from fastbpe._core.train.word_counter import WordCounter
-from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe._utils.progress import Reporter
 from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.threads import usable_threads
-from fastbpe.corpus.skipping import Skipped
+from fastbpe.corpus.corpora import Source
 from fastbpe.corpus.source_kinds import Document
-from fastbpe.corpus.sources import Block, each_document
-from fastbpe.errors import SpecError
+from fastbpe.errors import SpecError, TrainingError
+from fastbpe.formats.sentencepiece import specs
 from fastbpe.splitting.scripts import COMMON, INHERITED, NONE, script_numbers
-from fastbpe.training import counting_threads
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.training.codepoint_base import code_point_base
+from fastbpe.training.codepoint_counts import (
+    BOUNDARY,
+    COUNTING_NAMES,
+    CountedWords,
+    WordFacts,
+    check_counting_names,
+    counting_options,
+)
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.counting_threads import Batch, CountingThreads, batches, merged_tables
-from fastbpe.training.options import ReadingOptions
-from fastbpe.training.sentence_order import InOrder, Kept, KeptSentences
+from fastbpe.training.options import ReadingOptions, Run
+from fastbpe.training.piece_counts import PieceCounts, added_up, counts_of_table, facts_of, table_of
+from fastbpe.training.sentences import (
+    UNKNOWN_CHARACTER,
+    InOrder,
+    Kept,
+    KeptSentences,
+    LastWords,
+    Pretokenizer,
+    SentenceFilter,
+    SentenceSource,
+    sentences_of,
+    with_tsv,
+)
 from fastbpe.training.spill import Spill, limited_tables
 
-BOUNDARY = 0x1F  # code point by which the counter replaces symbols; no piece contains it
 _N_CODE_POINTS = 0x110000
 _DIGITS = (*range(0x30, 0x3A), *range(0xFF10, 0xFF1A))  # ASCII and full-width
 # Classes of code points, numbered as in _core/train/scripts.pxd. INHERITED: has the script of the character before
 # it. ALONE: is never in a piece with other characters. ANY_SCRIPT: may be next to any script. FIRST_SCRIPT and
 # above: one number for each script.
 _INHERITED, _METASPACE, _ALONE, _ANY_SCRIPT, _FIRST_SCRIPT = range(5)
-_UNKNOWN_CHARACTER = 0x2585  # "▅": sentencepiece reserves it for unknown characters
-_IN_NO_PIECE = (0x00, BOUNDARY, 0x20, _UNKNOWN_CHARACTER)
+_IN_NO_PIECE = (0x00, BOUNDARY, 0x20, UNKNOWN_CHARACTER)
 _METASPACE_CODE_POINT = 0x2581  # "▁": a space in a piece
-_SEED = 1  # seed of random samples: the same text results in the same model
-
-
-@dataclass(frozen=True, kw_only=True)
-class SentenceSource:
-    """Text for code-point training.
-
-    Attributes:
-        texts: documents or blocks of them, whose lines are the sentences; or sentences.
-        are_sentences: bool – each text is a sentence.
-        must_be_utf8: bool – whether invalid UTF-8 is an error; False: each invalid byte becomes U+FFFD.
-        pretokenizer: function that first cuts each sentence, in one thread; None: sentences are not cut.
-        n_bytes: int or None – number of bytes of all texts, for the progress bar; None: not known.
-        skipped: documents that are left out while the texts are read, because they cannot be read.
-        left_out: files in folders of the source that, by their names, contain no documents.
-    """
-
-    texts: Iterable[Document | Block]
-    are_sentences: bool = False
-    must_be_utf8: bool = False
-    pretokenizer: Pretokenizer | None = None
-    n_bytes: int | None = None
-    skipped: Skipped = field(default_factory=Skipped)
-    left_out: Skipped = field(default_factory=Skipped)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CountedWords:
-    """Words of the sentences that were used, and statistics about left-out sentences.
-
-    Attributes:
-        words: the words with their counts.
-        n_bytes: int – bytes of the counted text, with line endings, but without too long and reserved sentences.
-        n_bytes_left_out: int – bytes of too long and reserved sentences, without line endings.
-        n_sentences: int – sentences that were used.
-        n_empty: int – empty sentences.
-        n_too_long: int – sentences of more than max_sentence_length bytes.
-        n_reserved: int – sentences with U+2585.
-        last_word: bytes or None – the word in `words` that ends the last sentence, without its mark; b"": no
-            word. None: no word has a mark, as for a BPE model.
-        pruned_characters: code point → count – characters of words that are not in `words`: they were pruned, or
-            no words were counted.
-        n_skipped: int – documents that were left out because they could not be read.
-        n_files_left_out: int – files in folders of the source that, by their names, contain no documents.
-        n_pruned: int – words that `PieceCounts.pruned` left out; each counts as often as it occurs.
-    """
-
-    words: PieceCounter
-    n_bytes: int
-    n_bytes_left_out: int
-    n_sentences: int
-    n_empty: int
-    n_too_long: int
-    n_reserved: int
-    last_word: bytes | None = None
-    pruned_characters: Mapping[int, int] = field(default_factory=dict)
-    n_skipped: int = 0
-    n_files_left_out: int = 0
-    n_pruned: int = 0
-
-
-class Pretokenizer(NamedTuple):
-    """Function of the caller that cuts sentences into parts; no piece crosses their boundaries.
-
-    cut: function from a normalized sentence to its parts.
-    is_checked: bool – whether to raise SpecError if the joined parts differ from the sentence.
-    """
-
-    cut: Callable[[str], Sequence[str]]
-    is_checked: bool = True
 
 
 def character_classes(options: CodePointOptions) -> bytes:
@@ -168,7 +117,7 @@ def keep_sentences(
     source: SentenceSource,
     options: CodePointOptions,
     reading: ReadingOptions,
-    report: Callable[[int], object] = lambda n_bytes: None,
+    reporter: Reporter,
 ) -> tuple[SentenceStore, CountedWords]:
     """Keep the normalized sentences in memory, in order, and count their words, or else their characters.
 
@@ -180,7 +129,7 @@ def keep_sentences(
     # A pretokenizer may write sentences anew, and then they may begin with anything.
     has_words = source.pretokenizer is None and not order_matters(options)
     counted = count_words(
-        source, options, cut_at_spaces(), reading, report, kept=KeptSentences(store), has_words=has_words
+        source, options, cut_at_spaces(), reading, reporter, kept=KeptSentences(store), has_words=has_words
     )
     store.drop_empty()
     if has_words:
@@ -193,7 +142,7 @@ def count_words(
     options: CodePointOptions,
     classes: bytes,
     reading: ReadingOptions,
-    report: Callable[[int], object] = lambda n_bytes: None,
+    reporter: Reporter,
     *,
     kept: Kept | None = None,
     has_words: bool = True,
@@ -205,7 +154,7 @@ def count_words(
         options: options of training.
         classes: class of each code point; see `character_classes`.
         reading: only num_threads and max_memory_bytes are used.
-        report: function to call from time to time with the number of bytes counted so far.
+        reporter: gets the phase "counting".
         kept: keeper of the sentences of a unigram model, or of their last words; words that end a sentence are
             marked. None: for a model of another type.
         has_words: bool – whether to count words.
@@ -215,11 +164,13 @@ def count_words(
         ValueError: a text is not UTF-8, but must be.
     """
     n_threads = usable_threads(reading.num_threads)
-    filters = _SentenceFilter(options)
-    texts, are_sentences = source.texts, source.are_sentences
+    filters = SentenceFilter(options)
     if options.trainer["input_sentence_size"]:
-        texts, are_sentences = filters.sample(each_document(texts) if are_sentences else _lines(texts)), True
-    with limited_tables(reading.max_memory_bytes, n_threads) as (spill, limit):
+        source = replace(source, texts=filters.sample(source.sentences()), are_sentences=True)
+    with (
+        reporter.phase("counting", source.n_bytes, unit="B", unit_scale=True) as phase,
+        limited_tables(reading.max_memory_bytes, n_threads) as (spill, limit),
+    ):
         make_counter = _counter_maker(
             options,
             classes,
@@ -231,27 +182,26 @@ def count_words(
             counts_words=has_words,
         )
         in_order = None if kept is None else InOrder(kept)
-        add_batch = _add_sentences if are_sentences else _add_lines
 
         def add(counter: WordCounter, batch: Batch) -> None:
-            add_batch(counter, batch)
+            if batch.part is not None:
+                counter.add_part(batch.texts[0], *batch.part, first=batch.first)
+            elif source.are_sentences:
+                counter.add_sentences(batch.documents(), first=batch.first)
+            else:
+                counter.add_lines(batch.documents(), first=batch.first)
             if in_order is not None:
                 in_order.add(batch.number, *counter.take_store())
 
         threads = CountingThreads(make_counter, add)
         if source.pretokenizer is not None:
             threads.counters.append(make_counter())
-            _count_pretokenized(
-                threads.counters[0],
-                each_document(texts) if are_sentences else _lines(texts),
-                source.pretokenizer,
-            )
+            _count_pretokenized(threads.counters[0], source.sentences(), source.pretokenizer)
             if kept is not None:
                 kept.take(*threads.counters[0].take_store())
         else:
-            parts_of = _no_parts if are_sentences else _parts
-            threads.count(batches(texts, parts_of), n_threads - 1, report)
-        report(threads.n_bytes)
+            threads.count(batches(source.texts, source.parts), n_threads - 1, phase.reach)
+        phase.reach(threads.n_bytes)
         n_left_out = sum(counter.n_bytes_left_out for counter in threads.counters)
         return CountedWords(
             words=merged_tables([counter.words for counter in threads.counters], spill),
@@ -329,89 +279,99 @@ def _utf8(sentence: Document) -> bytes:
     return sentence.encode() if isinstance(sentence, str) else sentence
 
 
-def _add_sentences(counter: WordCounter, batch: Batch) -> None:
-    counter.add_sentences(batch.documents(), first=batch.first)
+# Counts of words
 
 
-def _add_lines(counter: WordCounter, batch: Batch) -> None:
-    if batch.part is None:
-        counter.add_lines(batch.documents(), first=batch.first)
-    else:
-        counter.add_part(batch.texts[0], *batch.part, first=batch.first)
+def count_words_of(
+    source: Source,
+    mode: str,
+    base: Tokenizer | None,
+    keywords: Mapping[str, Any],
+    reading: ReadingOptions,
+    reporter: Reporter,
+) -> PieceCounts:
+    """Count the words of a source, as training does.
 
+    Args:
+        source: as for `train`; the keys of a mapping must be sentences.
+        mode: "codepoint" or "unigram".
+        base: the tokenizer that training will extend; None: it will train a new model.
+        keywords: options of counting, with sentencepiece's names.
+        reading: how to read and count the source.
+        reporter: gets the phase "counting".
 
-def _no_parts(document: Document, number: int) -> None:
-    """Return None, because each sentence is counted whole."""
-
-
-def _parts(document: Document, number: int) -> Iterator[tuple[int, int]] | None:
-    """Cut a long document into parts of whole lines; None if it is short."""
-    return _line_ranges(document) if len(document) >= counting_threads.LONG_TEXT_UNITS else None
-
-
-def _line_ranges(document: Document) -> Iterator[tuple[int, int]]:
-    start = 0
-    while start < len(document):
-        end = _line_end(document, min(start + counting_threads.BATCH_UNITS, len(document)))
-        yield start, end
-        start = end
-
-
-def _line_end(document: Document, position: int) -> int:
-    """Return the position after the end of the line that contains a position."""
-    found = document.find("\n", position) if isinstance(document, str) else document.find(b"\n", position)
-    return found + 1 if found >= 0 else len(document)
-
-
-def _lines(documents: Iterable[Document | Block]) -> Iterator[Document]:
-    for document in each_document(documents):
-        start = 0
-        while start < len(document):
-            end = _line_end(document, start)
-            yield document[start : end - 1 if document[end - 1 : end] in ("\n", b"\n") else end]
-            start = end
-
-
-class _SentenceFilter:
-    """Takes a sample of input_sentence_size sentences, and counts the sentences that cannot be used.
-
-    With shuffle_input_sentence the sample is random (reservoir sampling: Vitter 1985, algorithm R), otherwise it
-    consists of the first sentences.
+    Raises:
+        OptionError: an option does not apply to counting, or would change the base.
+        SpecError: an option has an invalid value.
+        TrainingError: the base cannot be extended in this mode, counts would not be enough for the unigram model,
+            or the source is counted already.
     """
+    check_counting_names(keywords, mode)
+    values = with_tsv(keywords) if isinstance(source, Mapping) else keywords
+    if base is None:
+        options = counting_options({**values, "vocab_size": specs.MAX_INT32}, mode)
+    elif mode == "codepoint":
+        options = code_point_base(base).options(specs.MAX_INT32, values)
+    else:
+        raise TrainingError("base= adds merges, but a unigram model has no merges; leave base= out")
+    last_words = LastWords() if mode == "unigram" else None
+    if last_words is not None and (name := order_matters(options)):
+        raise TrainingError(
+            f"{name}: the unigram model would depend on the order of the sentences, which counts do not keep: "
+            "leave it out, or pass the text to train"
+        )
+    classes = character_classes(options) if last_words is None else cut_at_spaces()
+    counted = count_words(sentences_of(source, reading), options, classes, reading, reporter, kept=last_words)
+    if last_words is not None:
+        counted = replace(counted, last_word=last_words.last_word())
+    assert isinstance(counted.words, PieceCounter)
+    facts = WordFacts.of(counted, options, [name for name in values if name in specs.TRAINER])
+    return counts_of_table(
+        counted.words, None, (), n_bytes=counted.n_bytes, n_skipped=counted.n_skipped, words=facts
+    )
 
-    def __init__(self, options: CodePointOptions) -> None:
-        self.n_empty = self.n_too_long = self.n_reserved = self.n_bytes_left_out = 0
-        self._size = options.trainer["input_sentence_size"]
-        self._shuffle = options.trainer["shuffle_input_sentence"]
-        self._max_bytes = options.trainer["max_sentence_length"]
-        self._has_counts = options.trainer["input_format"] == "tsv"
 
-    def sample(self, sentences: Iterable[Document]) -> Iterator[Document]:
-        """Choose sentences. Keeps the whole sample in memory."""
-        rng = random.Random(_SEED)
-        chosen: list[Document] = []
-        for n_before, sentence in enumerate(filter(self._is_kept, sentences)):
-            if len(chosen) < self._size:
-                chosen.append(sentence)
-            elif not self._shuffle:
-                break
-            elif (i := rng.randrange(n_before + 1)) < self._size:
-                chosen[i] = sentence
-        yield from chosen
+def weighted_words(sources: Mapping[str, Any], base: Tokenizer | None, run: Run) -> PieceCounts:
+    """Count the words of named sources, and multiply the counts by the weights.
 
-    def _is_kept(self, sentence: Document) -> bool:
-        """Tell whether training uses a sentence, as `WordCounter` does."""
-        data = sentence.encode("utf-8", "surrogatepass") if isinstance(sentence, str) else sentence
-        if self._has_counts:
-            data = data.split(b"\t")[0]
-        if not data:
-            self.n_empty += 1
-            return False
-        if len(data) > self._max_bytes:
-            self.n_too_long += 1
-        elif chr(_UNKNOWN_CHARACTER).encode() in data:
-            self.n_reserved += 1
-        else:
-            return True
-        self.n_bytes_left_out += len(data)
-        return False
+    Args:
+        sources: name → source, or counts.
+        base: the tokenizer to extend, or None to train a new one.
+        run: the run, which has weights.
+
+    Raises:
+        TrainingError: the sources were counted in different ways, or all are counts but there are options for
+            reading.
+    """
+    assert run.weights is not None
+    keywords = {name: value for name, value in run.options.items() if name in COUNTING_NAMES}
+    if all(isinstance(source, PieceCounts) for source in sources.values()):
+        run.reading.check_unused()
+    counted = []
+    for name, source in sources.items():
+        if not isinstance(source, PieceCounts):
+            source = count_words_of(source, "codepoint", base, keywords, run.reading, run.reporter)
+        counted.append(source * run.weights[name])
+    return added_up(counted)
+
+
+def counted_words(counts: PieceCounts, mode: str) -> CountedWords:
+    """Return the words in counts, in the form that the learner of a mode accepts.
+
+    Raises:
+        TrainingError: they were counted for another mode.
+    """
+    facts = facts_of(counts)
+    if facts is None or facts.mode != mode:
+        raise TrainingError(
+            f"these counts are for mode={counts.mode!r}; count with mode={mode!r}, or pass the text"
+        )
+    return CountedWords(
+        words=table_of(counts),
+        n_bytes=counts.n_bytes,
+        pruned_characters=facts.characters,
+        last_word=facts.last_word,
+        n_skipped=counts.n_skipped,
+        n_pruned=counts.n_pruned,
+        **facts.numbers,
+    )

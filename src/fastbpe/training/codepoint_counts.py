@@ -1,4 +1,4 @@
-"""Facts about counted words: the options with which sentences were cut into words, and the number of sentences.
+"""Counted words, and facts about them: options with which sentences were cut into words, numbers of sentences.
 
 Counting uses some options of code-point training: the normalizer's, those about the limits of sentences and words,
 and the names that no piece crosses. The caller passes them to `count_pieces`, and `PieceCounts` stores them. All
@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.piece_table import PieceTable
 from fastbpe._core.train.sentence_store import characters
 from fastbpe._utils.short_reprs import short_repr
@@ -20,9 +21,9 @@ from fastbpe.errors import FormatError, OptionError, SpecError, TrainingError
 from fastbpe.formats.piece_counts_file import SENTENCE_NUMBERS, Words
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import Spec
-from fastbpe.training.codepoint_counting import CountedWords
 from fastbpe.training.codepoint_options import NAMES, CodePointOptions
 
+BOUNDARY = 0x1F  # code point by which the counter replaces symbols; no piece contains it
 #: Options of the trainer that counting takes over unchanged.
 _READ = (
     "input_format", "max_sentence_length", "pretokenization_delimiter", "split_by_whitespace", "split_by_number",
@@ -38,6 +39,41 @@ _NORMALIZING = ({*specs.NORMALIZER} - {"precompiled_charsmap"}) | {"normalizatio
 COUNTING_NAMES = {*_READ, *_NAMING, *_NORMALIZING}
 _SAMPLING = "input_sentence_size"
 _N_SYMBOLS_SHOWN = 5  # symbols that an error lists
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedWords:
+    """Words of the sentences that were used, and statistics about left-out sentences.
+
+    Attributes:
+        words: the words with their counts.
+        n_bytes: int – bytes of the counted text, with line endings, but without too long and reserved sentences.
+        n_bytes_left_out: int – bytes of too long and reserved sentences, without line endings.
+        n_sentences: int – sentences that were used.
+        n_empty: int – empty sentences.
+        n_too_long: int – sentences of more than max_sentence_length bytes.
+        n_reserved: int – sentences with U+2585.
+        last_word: bytes or None – the word in `words` that ends the last sentence, without its mark; b"": no
+            word. None: no word has a mark, as for a BPE model.
+        pruned_characters: code point → count – characters of words that are not in `words`: they were pruned, or
+            no words were counted.
+        n_skipped: int – documents that were left out because they could not be read.
+        n_files_left_out: int – files in folders of the source that, by their names, contain no documents.
+        n_pruned: int – words that `PieceCounts.pruned` left out; each counts as often as it occurs.
+    """
+
+    words: PieceCounter
+    n_bytes: int
+    n_bytes_left_out: int
+    n_sentences: int
+    n_empty: int
+    n_too_long: int
+    n_reserved: int
+    last_word: bytes | None = None
+    pruned_characters: Mapping[int, int] = field(default_factory=dict)
+    n_skipped: int = 0
+    n_files_left_out: int = 0
+    n_pruned: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

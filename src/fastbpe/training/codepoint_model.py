@@ -1,15 +1,78 @@
-"""Model from a run of code-point training: ids and scores of its pieces, and its `.vocab` file."""
+"""Models of code-point training: alphabet, ids and scores of pieces, `.vocab` file, and the stored options."""
 
 from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from fastbpe._core.train.sentence_store import characters
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import specs
-from fastbpe.model import CodePointModel, PieceType, pack_pieces
-from fastbpe.training.codepoint_options import CodePointOptions
+from fastbpe.model import CodePointModel, PieceType, Spec, pack_pieces
+from fastbpe.tokenizer.internals import check_tokenizers, family_of
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.training.codepoint_counts import BOUNDARY, CountedWords
+from fastbpe.training.codepoint_options import CodePointOptions, float32
+
+# Options that readers of a tokenizer.json or a GGUF file set, too: a model with only these stores no training.
+_SAID_ELSEWHERE = {
+    *("model_type", "vocab_size", "byte_fallback", "treat_whitespace_as_suffix"),
+    *(f"{role}_{what}" for role in ("unk", "bos", "eos", "pad") for what in ("id", "piece")),
+}
+
+
+def character_counts(counted: CountedWords) -> dict[int, int]:
+    """Count the occurrences of each code point.
+
+    Raises:
+        SpecError: there is no sentence with a character other than spaces.
+    """
+    if not counted.n_sentences:
+        raise SpecError(
+            "there is no sentence to learn from: "
+            + (
+                f"{counted.n_too_long:,} are longer than max_sentence_length=, {counted.n_reserved:,} contain "
+                f"U+2585, {counted.n_empty:,} are empty"
+                if counted.n_too_long or counted.n_reserved
+                else "the source contains no lines, or only empty ones"
+            ),
+            "[!sentences_.empty()] ",
+        )
+    counts = characters(counted.words)
+    for code_point, number in counted.pruned_characters.items():
+        counts[code_point] = counts.get(code_point, 0) + number
+    if not counts:
+        raise SpecError(
+            "there is no text to learn from: after normalization, the sentences contain only spaces or nothing",
+            "[(all_chars_count) > (0)] ",
+        )
+    return counts
+
+
+def alphabet_of(counts: Mapping[int, int], trainer: Spec) -> tuple[list[str], dict[str, int]]:
+    """Choose the characters that become pieces: required and then frequent ones, until they cover enough text.
+
+    Args:
+        counts: code point → count.
+        trainer: options of the trainer: character_coverage, required_chars, and use_all_vocab (take all
+            characters).
+
+    Returns:
+        The characters, most frequent first; and the left-out characters with their counts.
+    """
+    required = {ord(character) for character in trainer["required_chars"]} - {0}
+    order = sorted({*counts, *required}, key=lambda c: (c not in required, -counts.get(c, 0), c))
+    total, covered, n = sum(counts.values()), 0, 0
+    # Compare as 32-bit floats, as sentencepiece does: 0.9995 is a little less as a float.
+    coverage = float("inf") if trainer["use_all_vocab"] else float32(trainer["character_coverage"])
+    while n < len(order) and float32(covered / total) < coverage:
+        covered += counts.get(order[n], 0)
+        n += 1
+    taken = sorted(order[:n], key=lambda c: (-counts.get(c, 0), c))
+    left_out = {chr(c): counts[c] for c in order[n:] if c != BOUNDARY and c in counts}
+    return [chr(c) for c in taken if c != BOUNDARY], left_out
 
 
 def make_model(learned: Sequence[str], scores_of: Sequence[float], options: CodePointOptions) -> CodePointModel:
@@ -106,3 +169,44 @@ def vocabulary_text(model: CodePointModel) -> bytes:
     return b"".join(
         b"%s\t%s\n" % (piece, b"%g" % score) for piece, score in zip(model.pieces, scores, strict=True)
     )
+
+
+def training_options(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Return the options with which sentencepiece, or `train` in code-point or unigram mode, trained a tokenizer.
+
+    Only a sentencepiece model stores them. Options that do not affect the model are left out, such as the paths of
+    its input.
+
+    Args:
+        tokenizer: Tokenizer.
+
+    Returns:
+        Keyword arguments for `train`; {} if the tokenizer's file stores no options.
+
+    Raises TypeError if tokenizer is not a Tokenizer.
+
+    >>> import fastbpe
+    >>> tokenizer = fastbpe.train(["ab ab abc"], mode="codepoint", vocab_size=10)
+    >>> fastbpe.train(["ab ab abc"], **fastbpe.training_options(tokenizer)) == tokenizer
+    True
+    """
+    check_tokenizers(tokenizer=tokenizer)
+    model = family_of(tokenizer).own
+    if not isinstance(model, CodePointModel):
+        return {}
+    given = model.trainer.values
+    if not model.training and {"byte_fallback", "unk_id"} <= given.keys() <= _SAID_ELSEWHERE:
+        return {}
+    options = {name: value for name, value in given.items() if name not in (*specs.WITHOUT_EFFECT, "num_threads")}
+    rules = model.normalizer
+    options |= {name: rules[name] for name in rules.values if name not in ("name", "precompiled_charsmap")}
+    no_rules = "user_defined" if rules["precompiled_charsmap"] else "identity"
+    is_unigram = model.trainer["model_type"] == "unigram"
+    for name in ("model_type",) if is_unigram else specs.OF_UNIGRAM:
+        options.pop(name, None)
+    return {
+        "mode": "unigram" if is_unigram else "codepoint",
+        "vocab_size": model.trainer["vocab_size"],
+        "normalization_rule_name": rules["name"] or no_rules,
+        **options,
+    }

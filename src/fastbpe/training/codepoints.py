@@ -20,25 +20,14 @@ from fastbpe.errors import SpecError, TrainingWarning
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, Spec
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.alphabet import alphabet_of, character_counts
-from fastbpe.training.codepoint_base import CodePointBase
-from fastbpe.training.codepoint_counting import (
-    CountedWords,
-    SentenceSource,
-    character_classes,
-    count_words,
-)
-from fastbpe.training.codepoint_model import check_number, make_model
+from fastbpe.training.codepoint_base import CodePointBase, code_point_base
+from fastbpe.training.codepoint_counting import character_classes, count_words, counted_words, weighted_words
+from fastbpe.training.codepoint_counts import CountedWords
+from fastbpe.training.codepoint_model import alphabet_of, character_counts, check_number, make_model
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.options import ReadingOptions, Run, number_of_ids
 from fastbpe.training.piece_counts import PieceCounts, facts_of
-from fastbpe.training.word_counting import (
-    code_point_base,
-    counted_words,
-    sentences_of,
-    weighted_words,
-    with_format_of,
-)
+from fastbpe.training.sentences import SentenceSource, sentences_of, with_tsv
 
 _CALLER = 3  # stacklevel of warnings: the line that calls `train`
 CHARACTERS = "characters"  # value of vocab_size that asks for all characters and no merges
@@ -176,7 +165,7 @@ def learn_source(
             pass
         model, report = _learn_counted(counted, options, character_classes(options), run.reporter, start)
     else:
-        values = with_format_of(source, run.options)
+        values = with_tsv(run.options) if isinstance(source, Mapping) else run.options
         options = (
             CodePointOptions.of({**values, "vocab_size": n_ids}) if start is None else start.options(n_ids, values)
         )
@@ -221,8 +210,7 @@ def learn_model(
         SpecError: there is no text to learn from, or vocab_size cannot be met.
     """
     classes = character_classes(options)
-    with reporter.phase("counting", sentences.n_bytes, unit="B", unit_scale=True) as phase:
-        counted = count_words(sentences, options, classes, reading, phase.reach)
+    counted = count_words(sentences, options, classes, reading, reporter)
     return _learn_counted(counted, options, classes, reporter, base)
 
 

@@ -13,12 +13,12 @@ from fastbpe._utils.progress import Reporter
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel
-from fastbpe.training.alphabet import alphabet_of, character_counts
-from fastbpe.training.codepoint_counting import SentenceSource, character_classes, count_words
-from fastbpe.training.codepoint_model import make_model
+from fastbpe.training.codepoint_counting import character_classes, count_words
+from fastbpe.training.codepoint_model import alphabet_of, character_counts, make_model
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.codepoints import CodePointReport, report_of
 from fastbpe.training.options import ReadingOptions
+from fastbpe.training.sentences import SentenceSource
 
 
 def learn_frequent(
@@ -36,8 +36,7 @@ def learn_frequent(
         SpecError: there is no text to learn from, or vocab_size cannot be met.
     """
     trainer = options.trainer
-    with reporter.phase("counting", sentences.n_bytes, unit="B", unit_scale=True) as phase:
-        counted = count_words(sentences, options, character_classes(options), reading, phase.reach)
+    counted = count_words(sentences, options, character_classes(options), reading, reporter)
     counts = character_counts(counted)
     alphabet, left_out = alphabet_of(counts, trainer)
     if trainer["model_type"] == "word":

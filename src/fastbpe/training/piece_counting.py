@@ -116,7 +116,7 @@ def count_pieces(
     _check_neighbours(neighbours, superwords)
     has_pattern = pattern != DEFAULT_PATTERN
     if mode != "byte":
-        from fastbpe.training.word_counting import count_words_of  # imported here: byte mode does not need it
+        from fastbpe.training.codepoint_counting import count_words_of  # imported here: byte mode does not need it
 
         if has_pattern or special_tokens:
             name = "special_tokens" if special_tokens else "pattern"

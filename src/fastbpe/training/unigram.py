@@ -33,23 +33,22 @@ from fastbpe.corpus.corpora import Source
 from fastbpe.errors import SpecError, TrainingError, TrainingWarning
 from fastbpe.model import CodePointModel, Spec
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.alphabet import alphabet_of, character_counts
-from fastbpe.training.codepoint_counting import (
-    CountedWords,
-    SentenceSource,
-    character_classes,
-    keep_sentences,
-)
-from fastbpe.training.codepoint_model import make_model
+from fastbpe.training.codepoint_counting import character_classes, counted_words, keep_sentences
+from fastbpe.training.codepoint_counts import CountedWords
+from fastbpe.training.codepoint_model import alphabet_of, character_counts, make_model
 from fastbpe.training.codepoint_options import CodePointOptions, float32
 from fastbpe.training.codepoints import CodePointReport, report_of, summarise
 from fastbpe.training.options import ReadingOptions, Run, number_of_ids
 from fastbpe.training.piece_counts import PieceCounts, facts_of
-from fastbpe.training.sentence_order import CHUNK_BYTES
-from fastbpe.training.word_counting import counted_words, sentences_of, with_format_of
+from fastbpe.training.sentences import (
+    CHUNK_BYTES,
+    UNKNOWN_CHARACTER,
+    SentenceSource,
+    sentences_of,
+    with_tsv,
+)
 
 _CALLER = 3  # stacklevel of warnings: the line that calls `train`
-_UNKNOWN_CHARACTER = 0x2585
 _SPACE = "\u2581"  # first character of words
 _MORE = 1.1  # times vocab_size: number of pieces at which pruning ends
 _DELTA = float32(0.0001)  # difference between the scores of successive characters that pruning has dropped
@@ -84,8 +83,10 @@ def train_unigram(source: Source | PieceCounts, base: Tokenizer | None, run: Run
     if isinstance(source, PieceCounts):
         model, report = _learn_counts(source, vocab_size, run)
     else:
-        values = {**with_format_of(source, run.options), "vocab_size": vocab_size}
-        options = CodePointOptions.of(values, model_types=("unigram",), default_type="unigram")
+        values = with_tsv(run.options) if isinstance(source, Mapping) else run.options
+        options = CodePointOptions.of(
+            {**values, "vocab_size": vocab_size}, model_types=("unigram",), default_type="unigram"
+        )
         model, report = learn_unigram(sentences_of(source, run.reading), options, run.reading, run.reporter)
     summarise(report, run.reporter, f"{model.n_pieces:,} pieces")
     for note in report.notes(model.trainer):
@@ -107,8 +108,7 @@ def learn_unigram(
     Raises:
         SpecError: there is no text to learn from, or vocab_size cannot be met.
     """
-    with reporter.phase("counting", sentences.n_bytes, unit="B", unit_scale=True) as phase:
-        store, counted = keep_sentences(sentences, options, reading, phase.reach)
+    store, counted = keep_sentences(sentences, options, reading, reporter)
     return _learn_counted(counted, store, options, reading, reporter)
 
 
@@ -147,7 +147,7 @@ def _learn_counted(
     """
     trainer = options.trainer
     counts = character_counts(counted)
-    counts.pop(_UNKNOWN_CHARACTER, None)
+    counts.pop(UNKNOWN_CHARACTER, None)
     alphabet, left_out = alphabet_of(counts, trainer)
     _check_room(trainer, len(options.metas), len(alphabet))
     if not alphabet:
@@ -240,7 +240,7 @@ def _learn_pieces(
         The score of each piece, the best first; and the number of distinct words.
     """
     counts = store.characters()
-    counts.pop(_UNKNOWN_CHARACTER, None)
+    counts.pop(UNKNOWN_CHARACTER, None)
     required = {chr(c).encode(): n for c, n in counts.items()}
     for character in more:
         required.setdefault(character.encode(), 0)
