@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.tokenizer import Tokenizer
     from fastbpe.training.codepoint_model import training_options
     from fastbpe.training.dispatch import train
-    from fastbpe.training.parity import Parity
+    from fastbpe.training.named_sources import Parity
     from fastbpe.training.piece_counting import count_pieces
     from fastbpe.training.piece_counts import PieceCounts
     from fastbpe.training.superword_options import Superwords
@@ -138,7 +138,7 @@ _LATER = {
     "FilesSummary": "corpus.file_encoding",
     "IdMap": "vocabularies.id_map",
     "PATTERNS": "patterns",
-    "Parity": "training.parity",
+    "Parity": "training.named_sources",
     "PieceCounts": "training.piece_counts",
     "SequenceTokenizer": "tokenizer.sequences.sequence_tokenizer",
     "StoredIds": "id_files.reader",

@@ -13,7 +13,7 @@ from fastbpe import PieceCounts, TrainingWarning, count_pieces
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting.charset import CharSet
 from fastbpe.splitting.syntax import parse
-from fastbpe.training import counting_threads, spill
+from fastbpe.training import counting_threads
 from helpers import split_oracles
 from helpers.sampling import SEED, n_rounds
 from helpers.shared_data import random_texts
@@ -29,7 +29,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make batches a few characters long, so that every thread gets some, and spill tables whenever possible."""
     monkeypatch.setattr(counting_threads, "BATCH_UNITS", 20)
     monkeypatch.setattr(counting_threads, "LONG_TEXT_UNITS", 40)
-    monkeypatch.setattr(spill, "MIN_TABLE_BYTES", 1)
+    monkeypatch.setattr(counting_threads, "MIN_TABLE_BYTES", 1)
 
 
 def counted_in_every_way(texts: list[str], pattern: str | None, rng: random.Random) -> list[PieceCounts]:

@@ -13,7 +13,7 @@ import pytest
 
 from fastbpe import FormatError, PieceCounts, TrainingError, count_pieces
 from fastbpe.formats import piece_counts_file as counts_format
-from fastbpe.training import merge_counts, spill
+from fastbpe.training import counting_threads, merge_counts
 from helpers.child_processes import run_python
 from helpers.sampling import rounds
 
@@ -188,4 +188,4 @@ def test_full_disk_names_the_folder_of_temporary_files(tmp_path: Path, monkeypat
     monkeypatch.setattr("tempfile.TemporaryFile", Full)
     with pytest.raises(OSError, match="TMPDIR"):
         PieceCounts.merge([tmp_path / "a.pieces"], tmp_path / "out", max_memory_bytes=1)
-    assert spill.MIN_TABLE_BYTES < 20_000 * 32
+    assert counting_threads.MIN_TABLE_BYTES < 20_000 * 32

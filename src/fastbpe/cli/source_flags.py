@@ -9,7 +9,7 @@ from typing import Any
 from fastbpe.cli import streams
 from fastbpe.corpus.remote import as_path
 from fastbpe.errors import TrainingError
-from fastbpe.training.parity import Parity
+from fastbpe.training.named_sources import Parity
 from fastbpe.training.piece_counts import PieceCounts, is_file_of_counts
 
 #: Flags that need --parity; the arguments of `Parity` have the same names.

@@ -152,8 +152,17 @@ class Corpus:
         return each_document(self.blocks(cut))
 
     def batches(self, cut: Cut | None = None) -> Iterator[list[Document]]:
-        """Yield the documents in batches. cut: as for `blocks`."""
-        return document_batches(self.documents(cut))
+        """Yield the documents in lists of about a million characters. cut: as for `blocks`."""
+        batch: list[Document] = []
+        size = 0
+        for document in self.documents(cut):
+            batch.append(document)
+            size += len(document)
+            if size >= _BATCH_SIZE:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
 
     def _files_and_documents(self, items: Iterable[Any], str_are_paths: bool) -> Iterator[AnyPath | Document]:
         """Replace each path by its files, when its turn comes."""
@@ -183,24 +192,6 @@ def _total_size(files: Iterable[AnyPath]) -> int | None:
         return sum(path.stat().st_size for path in files) if all(map(has_size_of_text, files)) else None
     except OSError:  # reading the file will raise the error
         return None
-
-
-def document_batches(texts: Iterable[Document]) -> Iterator[list[Document]]:
-    """Yield documents in lists of about a million characters, in order.
-
-    >>> [*document_batches(["one", b"two"])]
-    [['one', b'two']]
-    """
-    batch: list[Document] = []
-    size = 0
-    for text in texts:
-        batch.append(text)
-        size += len(text)
-        if size >= _BATCH_SIZE:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 # Paths and texts

@@ -38,7 +38,7 @@ KIND = Kind(
 )
 _PARQUET_ROWS = 1 << 16  # rows written at a time
 _SECTIONS = ("pieces", "lengths", "counts")
-_RUNS_OF = r"[0-9a-f]+( (lines|whole)( neighbours| cut( \d{1,19}){4})?)?"  # see `training.token_runs`
+_RUNS_OF = r"[0-9a-f]+( (lines|whole)( neighbours| cut( \d{1,19}){4})?)?"  # see `training.runs`
 _WORD_SECTIONS = ("charsmap", "characters", "character_counts")
 _REQUIRED: Mapping[str, type | tuple[type, ...]] = {
     "mode": str,

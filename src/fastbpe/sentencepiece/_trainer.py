@@ -114,8 +114,7 @@ def _train(
     # Imported here: importing them takes as long as importing all that encoding needs.
     from fastbpe.training.codepoint_model import vocabulary_text
     from fastbpe.training.codepoint_options import NO_PRETOKENIZER, CodePointOptions
-    from fastbpe.training.codepoints import learn_model
-    from fastbpe.training.frequent_pieces import learn_frequent
+    from fastbpe.training.codepoints import learn_frequent, learn_model
     from fastbpe.training.options import ReadingOptions
     from fastbpe.training.sentences import Pretokenizer, SentenceSource
     from fastbpe.training.unigram import learn_unigram

@@ -17,7 +17,7 @@ from fastbpe.patterns import told_apart
 from fastbpe.tokenizer.internals import model_of, vocabulary_of
 from fastbpe.tokenizer.surgery.removing_bytes import renumbered
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.base_texts import BaseTexts, texts_of_base
+from fastbpe.training.document_counting import BaseTexts, texts_of_base
 from fastbpe.training.options import BASE_SPECIAL, ByteOptions
 from fastbpe.training.piece_counts import PieceCounts
 

@@ -30,11 +30,11 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_vocabulary import byte_vocabulary
 from fastbpe.training.bytes import all_counted
 from fastbpe.training.count_checks import check_neighbours_known
-from fastbpe.training.documents_again import read_again
+from fastbpe.training.document_counting import read_again
 from fastbpe.training.options import ByteOptions, Run, limits_of, too_few_within, whole_number_of_ids
 from fastbpe.training.piece_counts import PieceCounts, added_up, table_of
+from fastbpe.training.runs import Merge, count_cut_runs, runs_of_sum, tokens_of, words_of
 from fastbpe.training.superword_options import BOUNDLESS, WORDS
-from fastbpe.training.word_runs import Merge, count_cut_runs, runs_of_sum, tokens_of, words_of
 
 _CALLER = 4  # stacklevel of warnings from `_train_words`: the line that calls `train`
 

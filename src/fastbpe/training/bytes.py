@@ -17,20 +17,20 @@ from fastbpe.corpus.corpora import Corpus
 from fastbpe.errors import TrainingError, TrainingWarning
 from fastbpe.model import N_BYTES
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.base_texts import BaseTexts
 from fastbpe.training.base_vocabulary import (
     BaseVocabulary,
     add_pattern_of_base,
     byte_vocabulary,
     vocabulary_of_base,
 )
+from fastbpe.training.document_counting import BaseTexts
+from fastbpe.training.named_sources import Parity, facts_of_parity
 from fastbpe.training.options import ByteOptions, Run, check_special_tokens, too_few_merges, whole_number_of_ids
 from fastbpe.training.piece_counting import count_source
 from fastbpe.training.piece_counts import PieceCounts, added_up, counts_of_table, table_of
 
 if TYPE_CHECKING:
     from fastbpe._core.train.parity_learner import ParityLearner
-    from fastbpe.training.parity import Parity
 
 _NO_WINDOW = 1 << 62  # the learner's greatest window in merges, longer than any run
 _CALLER = 5  # stacklevel of warnings from `_warn_of_few`: the line that calls `train`
@@ -280,11 +280,9 @@ def _learn_parity(
 
 def _facts_of_parity(learner: ParityLearner, languages: Sequence[str], parity: Parity) -> dict[str, Any]:
     """Return the training report's entries about parity."""
-    from fastbpe.training.parity import facts_of
-
     n_merges, n_tokens = Counter(learner.chosen()), learner.n_symbols()
     numbers = {name: {"n_merges": n_merges[i], "n_tokens": n_tokens[i]} for i, name in enumerate(languages)}
-    return {"parity": facts_of(parity), "languages": numbers}
+    return {"parity": facts_of_parity(parity), "languages": numbers}
 
 
 def _warn_of_few(

@@ -34,7 +34,7 @@ from fastbpe.training.codepoint_counts import (
     counting_options,
 )
 from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.counting_threads import Batch, CountingThreads, batches, merged_tables
+from fastbpe.training.counting_threads import Batch, CountingThreads, Spill, batches, limited_tables, merged_tables
 from fastbpe.training.options import ReadingOptions, Run
 from fastbpe.training.piece_counts import PieceCounts, added_up, counts_of_table, facts_of, table_of
 from fastbpe.training.sentences import (
@@ -49,7 +49,6 @@ from fastbpe.training.sentences import (
     sentences_of,
     with_tsv,
 )
-from fastbpe.training.spill import Spill, limited_tables
 
 _N_CODE_POINTS = 0x110000
 _DIGITS = (*range(0x30, 0x3A), *range(0xFF10, 0xFF1A))  # ASCII and full-width

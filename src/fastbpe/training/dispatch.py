@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import fields
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from fastbpe._utils.choices import BaseSpecial, Mode
 from fastbpe._utils.progress import Progress, Reporter
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.corpus.corpora import Source
+from fastbpe.errors import OptionError, TrainingError
 from fastbpe.tokenizer.internals import with_roles
+from fastbpe.tokenizer.own_tokens import check_roles
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.argument_checks import check_arguments
-from fastbpe.training.base_vocabulary import mode_of
-from fastbpe.training.named_sources import weights_of
+from fastbpe.training.base_vocabulary import check_base_special, check_mode, mode_of
+from fastbpe.training.named_sources import Parity, check_named, check_not_named, check_parity, weights_of
 from fastbpe.training.options import (
+    ByteKeywords,
     ByteRun,
     CodePointRun,
     ReadingOptions,
     Run,
+    RunKeywords,
     SequenceRun,
     TrainingKeywords,
     UnigramRun,
@@ -28,12 +34,23 @@ from fastbpe.training.piece_counts import PieceCounts
 if TYPE_CHECKING:
     from fastbpe.tokenizer.sequences.sequence_batches import SequenceSource
     from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
-    from fastbpe.training.parity import Parity
 
 if sys.version_info >= (3, 11):
     from typing import Unpack
 elif TYPE_CHECKING:
     from typing_extensions import Unpack
+
+_MODES = ("byte", "codepoint", "unigram", "ids")
+# Names of options in other libraries → their names here, for suggestions in errors.
+_NAMES_ELSEWHERE = {
+    "min_frequency": "min_count",
+    "max_token_length": "max_token_bytes",
+    "pat_str": "pattern",
+    "split_pattern": "pattern",
+    "show_progress": "progress",
+}
+
+_META = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}  # names in code-point mode, by role
 
 
 @overload
@@ -243,7 +260,7 @@ def train(
     mode = mode_of(mode, base, counted[0] if counted else None)
     reading = ReadingOptions.take_from(options)
     run = Run(vocab_size, options, reading, Reporter(progress), base_special, parity, weights)
-    check_arguments(source, base, mode, run, roles, counted)
+    _check_arguments(source, base, mode, run, roles, counted)
     if options.get("superwords", ...) is None:
         del options["superwords"]
     if weights is not None:
@@ -277,3 +294,116 @@ def _trainer(mode: str, superwords: object) -> Callable[[Any, Any, Run], Any]:
     from fastbpe.training.superword_learning import train_superwords
 
     return train_superwords
+
+
+# Checks that need more than one argument
+
+
+def _check_arguments(
+    source: Any,
+    base: Any,
+    mode: str,
+    run: Run,
+    roles: Mapping[str, str] | None,
+    counted: Collection[PieceCounts],
+) -> None:
+    """Check the arguments of `train` against each other, before hours of training.
+
+    Args:
+        source, base, roles: arguments of `train`.
+        mode: mode of the run, not checked yet.
+        run: the other arguments of `train`.
+        counted: the `PieceCounts` among the sources.
+
+    Raises the errors of `train` that are about names of options, the mode, the base, named sources and roles.
+    """
+    _check_options(mode, run.options)
+    superwords = run.options.get("superwords")
+    if run.vocab_size == "characters" and mode != "codepoint":
+        raise TrainingError(
+            f'vocab_size="characters" works only with mode="codepoint", not "{mode}"; pass a number of ids'
+        )
+    if base is not None and mode != "unigram":
+        check_mode(base, mode)
+    if run.base_special is not None:
+        check_base_special(run.base_special, base, mode, superwords)
+    if run.has_names:
+        _check_named(source, base, mode, run)
+    elif mode != "ids" and not counted:
+        check_not_named(source)
+    if roles is None:
+        return
+    if mode == "ids":
+        raise TrainingError(
+            'roles= is for tokenizers of text, but mode="ids" learns from integers; leave roles= out'
+        )
+    argument = "special_tokens" if mode == "byte" else "control_symbols"
+    check_roles(roles, _names_of(mode, base, run.options, counted).__contains__, f"add it with {argument}=")
+
+
+def _check_named(source: Any, base: object, mode: str, run: Run) -> None:
+    """Check a mapping of named sources, and that the run can share merges or weight counts."""
+    parity = run.parity
+    check_named(source, f"the source of a run with {'weights' if parity is None else 'parity'}=")
+    if parity is not None:
+        if not isinstance(parity, Parity):
+            raise TypeError(f"parity must be a fastbpe.Parity, not {type(parity).__name__}")
+        check_parity(parity, source, mode, base, run.options)
+    if mode in ("unigram", "ids"):
+        raise TrainingError(
+            f"weights= cannot be used with mode={mode!r}; to weight a source, list it more than once"
+        )
+
+
+def _names_of(mode: str, base: Any, options: Mapping[str, Any], counted: Iterable[PieceCounts]) -> set[str]:
+    """Return the names of the special tokens that the trained tokenizer will have."""
+    meta = _META if mode in ("codepoint", "unigram") and base is None else {}
+    named = [options.get(f"{role}_piece") or name for role, name in meta.items()]
+    listed = [options.get(key) or () for key in ("special_tokens", "control_symbols")]
+    found = [",".join(names).split(",") if isinstance(names, str) else names for names in listed]
+    of_counts = [counts.special_tokens for counts in counted]
+    return {*named, *chain.from_iterable([*found, *of_counts]), *(() if base is None else base.special_tokens)}
+
+
+def _check_options(mode: str, options: Iterable[str]) -> None:
+    """Check the names of options.
+
+    Raises:
+        TrainingError: there is no such mode.
+        OptionError: the mode has no such option; the message says what to pass instead.
+    """
+    if mode not in _MODES:
+        raise TrainingError(choose_one_of("mode", mode, _MODES, '; "ids" is for integers'))
+    of_bytes = {*ByteKeywords.__annotations__}
+    if mode == "byte" and of_bytes.issuperset(options):
+        return
+    from difflib import get_close_matches  # this and the next imports are here since byte mode does not need them
+
+    from fastbpe.formats.sentencepiece.specs import OF_UNIGRAM, WITHOUT_EFFECT
+    from fastbpe.training.codepoint_options import NAMES
+    from fastbpe.training.ids import SequenceOptions
+
+    of_modes = {
+        "byte": of_bytes,
+        "codepoint": NAMES,
+        "unigram": {*NAMES, *OF_UNIGRAM},
+        "ids": {field.name for field in fields(SequenceOptions)},
+    }
+    of_mode = of_modes[mode]
+    for name in options:
+        if name in of_mode:
+            continue
+        if mode in ("codepoint", "unigram") and name in WITHOUT_EFFECT:
+            raise OptionError(f"fastbpe's train has no option {name!r}: {WITHOUT_EFFECT[name]}")
+        if others := [other for other in _MODES if name in of_modes[other]]:
+            near = f"it is available only with {' or '.join(f'mode={other!r}' for other in others)}"
+            if name == "special_tokens" and mode in ("codepoint", "unigram"):
+                near += "; use control_symbols= or user_defined_symbols= here"
+        else:
+            alike = {*of_mode, *RunKeywords.__annotations__, "vocab_size", "mode", "base", "base_special", "roles"}
+            matches = (
+                [_NAMES_ELSEWHERE[name]] if name in _NAMES_ELSEWHERE else get_close_matches(name, sorted(alike))
+            )
+            listed = ", ".join(sorted(of_mode))
+            near = f"did you mean {' or '.join(matches)}?" if matches else f"the options are {listed}"
+        raise OptionError(f"{name}= is not an option of training in {mode} mode: {near}")

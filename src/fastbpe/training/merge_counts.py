@@ -35,7 +35,7 @@ from fastbpe.formats.piece_counts_file import Counted
 from fastbpe.model import Buffer
 from fastbpe.training.codepoint_counts import WordFacts
 from fastbpe.training.count_checks import check_complete, check_same_runs, check_same_splitting, unit_of
-from fastbpe.training.spill import MIN_TABLE_BYTES, Spill
+from fastbpe.training.counting_threads import MIN_TABLE_BYTES, Spill
 
 SUFFIX = ".pieces"  # extension of the files of counts in a folder
 _ROWS = 1 << 16  # rows of a file that are added at a time

@@ -28,7 +28,7 @@ from fastbpe.tokenizer.special_token_rules import check_names
 from fastbpe.training.superword_options import Superwords
 
 if TYPE_CHECKING:
-    from fastbpe.training.parity import Parity
+    from fastbpe.training.named_sources import Parity
 
 MAX_VOCAB_SIZE = 1 << 24  # ids; the learner has arrays with an entry for each
 TIES = ("pair", "huggingface", "first")

@@ -14,9 +14,8 @@ from fastbpe.corpus.corpora import Corpus, Source
 from fastbpe.errors import OptionError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.base_texts import BaseTexts
 from fastbpe.training.base_vocabulary import add_pattern_of_base, is_plain, mode_of
-from fastbpe.training.document_counting import count_documents, texts_of_pattern
+from fastbpe.training.document_counting import BaseTexts, count_documents, texts_of_pattern
 from fastbpe.training.options import CountingKeywords, ReadingOptions, check_special_tokens
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table
 from fastbpe.training.superword_options import Superwords
@@ -130,7 +129,7 @@ def count_pieces(
     special = check_special_tokens(special_tokens)
     if superwords is not None:
         if isinstance(superwords, Superwords):
-            from fastbpe.training.token_runs import count_token_runs  # imported here, as below
+            from fastbpe.training.runs import count_token_runs  # imported here, as below
 
             if base is None or special or has_pattern:
                 raise TrainingError(
@@ -138,7 +137,7 @@ def count_pieces(
                     "split pattern: pass base=, and leave pattern= and special_tokens= out"
                 )
             return count_token_runs(source, base, superwords, neighbours, reading, Reporter(progress))
-        from fastbpe.training.word_runs import count_runs  # imported here: few programs need it
+        from fastbpe.training.runs import count_runs  # imported here: few programs need it
 
         if base is not None or special or has_pattern:
             argument = "base" if base is not None else "special_tokens" if special else "pattern"

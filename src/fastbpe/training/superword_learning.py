@@ -30,7 +30,6 @@ from fastbpe.errors import TrainingError, TrainingWarning
 from fastbpe.model import N_BYTES, Model
 from fastbpe.tokenizer.internals import vocabulary_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.base_texts import BaseTexts
 from fastbpe.training.base_vocabulary import (
     BaseVocabulary,
     add_pattern_of_base,
@@ -39,20 +38,20 @@ from fastbpe.training.base_vocabulary import (
 )
 from fastbpe.training.bytes import byte_level_ranks, train_bytes
 from fastbpe.training.count_checks import check_neighbours_known
-from fastbpe.training.document_counting import texts_of_pattern
-from fastbpe.training.documents_again import SourcesAgain, read_again
+from fastbpe.training.document_counting import BaseTexts, SourcesAgain, read_again, texts_of_pattern
 from fastbpe.training.options import ByteOptions, Run, limits_of, too_few_within, whole_number_of_ids
 from fastbpe.training.piece_counts import PieceCounts, table_of
-from fastbpe.training.superword_options import Superwords, n_first_ids
-from fastbpe.training.token_runs import (
+from fastbpe.training.runs import (
     base_of_runs,
     by_lines,
     check_base,
     level_of_runs,
+    neighbours_in,
+    runs_of_sum,
     texts_of_stage,
     words_of_stage,
 )
-from fastbpe.training.word_runs import neighbours_in, runs_of_sum
+from fastbpe.training.superword_options import Superwords, n_first_ids
 
 _TEXT_BYTES = 1 << 30  # bytes that a text of unknown size is assumed to have
 _CALLER = 3  # stacklevel of warnings from `train_superwords`: the line that calls `train`

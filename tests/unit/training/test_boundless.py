@@ -13,7 +13,7 @@ import fastbpe
 from fastbpe import Superwords, Tokenizer, TrainingError, TrainingWarning, train
 from fastbpe.cli.command_line import main
 from fastbpe.tokenizer.shown.merging_shown import merged_pieces
-from fastbpe.training import word_runs
+from fastbpe.training import runs
 
 RARE = " ".join(f"{a}{b}{c}{a}q" for a in "xyz" for b in "uvw" for c in "rst")
 TEXTS = [f"in the end of the day the end of the week, the end. {RARE}\n"] * 3 + [
@@ -58,21 +58,21 @@ def test_all_kinds_of_sources_give_the_same(tmp_path: Path) -> None:
 def test_long_documents_are_divided_where_no_run_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(TEXTS * 3) + "of the\r\nend 1990\nof"
     expected = learned([text])
-    monkeypatch.setattr(word_runs, "_BLOCK_UNITS", 7)
+    monkeypatch.setattr(runs, "_BLOCK_UNITS", 7)
     for document in (text, text.encode()):
-        parts = [*word_runs._divided([document])]
+        parts = [*runs._cut_before_line_ends([document])]
         assert len(parts) > 10
         assert document[:0].join(parts) == document  # type: ignore[arg-type]
         assert learned([document]) == expected
-    assert [*word_runs._divided(["", "\n\n"])] == ["", "\n\n"]
-    assert word_runs._before_last_line_end(b"of the\nend.\n") == 6
-    assert word_runs._before_last_line_end(b"of. \n the") == 0
+    assert [*runs._cut_before_line_ends(["", "\n\n"])] == ["", "\n\n"]
+    assert runs._before_last_line_end(b"of the\nend.\n") == 6
+    assert runs._before_last_line_end(b"of. \n the") == 0
     (tmp_path / "a.txt").write_bytes(text.encode())
     assert learned(tmp_path / "a.txt") == expected
 
 
 def test_runs_across_line_ends_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_runs, "_BLOCK_UNITS", 7)
+    monkeypatch.setattr(runs, "_BLOCK_UNITS", 7)
     text = "a\nb " * 50 + "".join(f"{c}{d} " for c in "xyz" for d in "uvw")
     tokenizer = learned([text], 262, pattern=r"\s?[a-z]+|[^a-z]")
     assert tokenizer.vocab[-1] == b"\nb a" * 8

@@ -17,7 +17,7 @@ from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel
 from fastbpe.sentencepiece import _trainer
-from fastbpe.training import codepoint_counting, codepoint_options, codepoints, counting_threads, spill
+from fastbpe.training import codepoint_counting, codepoint_options, codepoints, counting_threads
 from fastbpe.training.codepoint_model import vocabulary_text
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.codepoints import CodePointReport, learn_source
@@ -196,7 +196,7 @@ def test_every_kind_of_source_trains_the_same_model(tmp_path: Path) -> None:
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting_threads, "BATCH_UNITS", 30)
     monkeypatch.setattr(counting_threads, "LONG_TEXT_UNITS", 60)
-    monkeypatch.setattr(spill, "MIN_TABLE_BYTES", 1)
+    monkeypatch.setattr(counting_threads, "MIN_TABLE_BYTES", 1)
 
 
 @pytest.mark.usefixtures("_small_batches")

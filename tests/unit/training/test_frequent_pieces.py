@@ -11,8 +11,7 @@ from fastbpe._utils.progress import Reporter
 from fastbpe.errors import SpecError
 from fastbpe.model import CodePointModel
 from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.codepoints import CodePointReport
-from fastbpe.training.frequent_pieces import learn_frequent
+from fastbpe.training.codepoints import CodePointReport, learn_frequent
 from fastbpe.training.options import ReadingOptions
 from fastbpe.training.sentences import SentenceSource
 

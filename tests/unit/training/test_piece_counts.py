@@ -24,7 +24,7 @@ import fastbpe
 from fastbpe import FormatError, PatternError, PieceCounts, Tokenizer, TrainingError, count_pieces
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.piece_counter import PieceCounter
-from fastbpe.training import counting_threads, spill
+from fastbpe.training import counting_threads
 from helpers.child_processes import run_python
 from helpers.shared_data import BYTES, standard_library
 
@@ -36,7 +36,7 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make small inputs take the path of large ones."""
     monkeypatch.setattr(counting_threads, "BATCH_UNITS", 50)
     monkeypatch.setattr(counting_threads, "LONG_TEXT_UNITS", 200)
-    monkeypatch.setattr(spill, "MIN_TABLE_BYTES", 1)
+    monkeypatch.setattr(counting_threads, "MIN_TABLE_BYTES", 1)
 
 
 def count(source: Any, **options: Any) -> PieceCounts:
@@ -272,11 +272,11 @@ def test_invalid_options_are_refused(options: dict[str, Any], error: type[Except
 
 
 def test_spill_files_are_removed_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spill, "MIN_TABLE_BYTES", 1)
+    monkeypatch.setattr(counting_threads, "MIN_TABLE_BYTES", 1)
     opened: list[Any] = []
-    real = spill.Spill.__call__
+    real = counting_threads.Spill.__call__
 
-    def seen(self: spill.Spill, table: Any) -> None:
+    def seen(self: counting_threads.Spill, table: Any) -> None:
         real(self, table)
         opened.extend(self._files.values())
 
@@ -285,7 +285,7 @@ def test_spill_files_are_removed_after_an_error(tmp_path: Path, monkeypatch: pyt
             yield f"{number} {number * number} some words " * 20
         raise RuntimeError("mine")
 
-    monkeypatch.setattr(spill.Spill, "__call__", seen)
+    monkeypatch.setattr(counting_threads.Spill, "__call__", seen)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(RuntimeError, match="mine"):
         count(source(), max_memory_bytes=1, num_threads=2)
@@ -298,7 +298,7 @@ def test_spill_files_are_removed_after_an_error(tmp_path: Path, monkeypatch: pyt
 def test_tables_that_outgrow_the_limit_only_together_lose_no_count(n_shared: int) -> None:
     """Each thread stays below its limit, so nothing is spilled before their tables are added up."""
     expected: Counter[bytes] = Counter()
-    with contextlib.closing(spill.Spill()) as files:
+    with contextlib.closing(counting_threads.Spill()) as files:
         tables = [PieceCounter(Splitter(), spill=files, limit=1 << 19) for _ in range(3)]
         for number, table in enumerate(tables):
             for i in range(3000):
@@ -318,8 +318,8 @@ def test_full_disk_is_reported() -> None:
     code = """
 import errno, resource
 import fastbpe
-from fastbpe.training import spill
-spill.MIN_TABLE_BYTES = 1
+from fastbpe.training import counting_threads
+counting_threads.MIN_TABLE_BYTES = 1
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 try:
     fastbpe.count_pieces((f"word{n} " * 3 for n in range(100_000)), max_memory_bytes=100_000, num_threads=2)

@@ -81,16 +81,16 @@ def test_iterator_is_stored_with_surrogates_and_counts_what_it_skips(superwords:
 
 
 def test_long_documents_are_divided_after_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fastbpe.training import token_runs
+    from fastbpe.training import runs
 
     text = "".join(TEXTS) + "the end of all"
     expected = learned([text]).vocab
-    monkeypatch.setattr(token_runs, "_BLOCK_UNITS", 7)
+    monkeypatch.setattr(runs, "_BLOCK_UNITS", 7)
     for document in (text, text.encode()):
-        assert [*token_runs._divided([document])] != [document]
-        assert document[:0].join(token_runs._divided([document])) == document  # type: ignore[arg-type]
+        assert [*runs._cut_after_line_feeds([document])] != [document]
+        assert document[:0].join(runs._cut_after_line_feeds([document])) == document  # type: ignore[arg-type]
         assert learned([document]).vocab == expected
-    assert [*token_runs._divided(["", "\n\n"])] == ["", "\n\n"]
+    assert [*runs._cut_after_line_feeds(["", "\n\n"])] == ["", "\n\n"]
 
 
 def test_a_base_keeps_its_ids_and_gets_superwords() -> None:

@@ -1,41 +1,212 @@
-"""Runs of tokens: the ids into which the first stage encodes longer pieces.
+"""Runs of ids, from which superwords are learned, and how they are counted.
 
-Superwords are learned from them; see `superword_learning`.
+A run of words is two or more adjacent pieces, each a single token that contains a letter (`boundless`). A run of
+tokens is the ids into which the first stage encodes a longer piece (`superword_learning`).
 """
 
 from __future__ import annotations
 
+import re
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 from fastbpe._core.cache.two_phases import TwoPhases
+from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split import composite
 from fastbpe._core.split.by_character import ByText
-from fastbpe._core.train.superword_counters import SuperwordCounter
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.train.piece_counter import PieceCounter
+from fastbpe._core.train.run_counter import NeighbourCounts, cut_runs, sequences_of
+from fastbpe._core.train.superword_counters import SuperwordCounter, WordRunCounter
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.short_reprs import short_repr
 from fastbpe.corpus.corpora import Source
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.errors import TrainingError
 from fastbpe.model import N_BYTES
+from fastbpe.patterns import resolve_pattern
+from fastbpe.splitting.charset import CharSet
 from fastbpe.tokenizer.internals import vocabulary_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.base_texts import BaseTexts, texts_of_base
 from fastbpe.training.base_vocabulary import BaseVocabulary, add_pattern_of_base, is_plain, vocabulary_of_base
 from fastbpe.training.count_checks import NEIGHBOURS
-from fastbpe.training.document_counting import count_documents, texts_of_pattern
+from fastbpe.training.document_counting import (
+    BaseTexts,
+    SourcesAgain,
+    count_documents,
+    texts_of_base,
+    texts_of_pattern,
+)
 from fastbpe.training.options import ByteOptions, ReadingOptions
-from fastbpe.training.piece_counts import PieceCounts, counts_of_table
-from fastbpe.training.superword_options import Superwords
-from fastbpe.training.word_runs import neighbours_in
+from fastbpe.training.piece_counts import PieceCounts, counts_of_table, table_of
+from fastbpe.training.superword_options import WORDS, Superwords
 
-_BLOCK_UNITS = 1 << 18  # units of the parts in which a long document of lines is counted
+_BLOCK_UNITS = 1 << 18  # units of the parts in which a long document is counted
+_LINE_END = r"[0-9A-Za-z](?=[\r\n])"  # no piece continues after this character; see _core.text.safe_cuts
+_NEVER = 1 << 62  # count that no pair of neighbours reaches
+_TAIL_BYTES = 1 << 16  # bytes at the end of a text that are searched for a cut first
 _CUT = " cut "  # after the name of runs: the level, and facts about the neighbours
 _NEVER_IN_UTF8 = {0xC0, 0xC1, *range(0xF5, 0x100)}
+
+
+# Runs of words
+
+
+class Merge(NamedTuple):
+    """A learned merge: ids of its two parts, number of occurrences, and the id that it makes."""
+
+    left: int
+    right: int
+    n: int
+    merged: int
+
+
+def words_of(words: Tokenizer) -> tuple[ByteOptions, list[Merge]]:
+    """Return the options and the merges of a word tokenizer.
+
+    Raises TrainingError: the tokenizer was not made by superwords="words".
+    """
+    report = words.training_report
+    if report.get("superwords") != WORDS or len(report["word_counts"]) != len(words.merges):
+        raise TrainingError(
+            'this tokenizer does not store how often its words occur; train one with superwords="words"'
+        )
+    names = ("vocab_size", "pattern", "special_tokens", "min_count", "max_token_bytes")
+    options = ByteOptions(**{name: report[name] for name in names})
+    rows = zip(words.merges, report["word_counts"], strict=True)
+    return options, [Merge(left, right, n, N_BYTES + i) for i, ((left, right), n) in enumerate(rows)]
+
+
+def tokens_of(words: Sequence[Merge]) -> list[bytes]:
+    """List the tokens of all ids: the bytes, and the results of the merges."""
+    tokens = [bytes([byte]) for byte in range(N_BYTES)]
+    for left, right, _, _ in words:
+        tokens.append(tokens[left] + tokens[right])
+    return tokens
+
+
+def count_runs(source: Source, words: Tokenizer, reading: ReadingOptions, reporter: Reporter) -> PieceCounts:
+    """Count the runs of words of a source. See `count_pieces`.
+
+    Raises TrainingError: the tokenizer is not a word tokenizer, or the source is counts.
+    """
+    if isinstance(source, Mapping):
+        raise TrainingError("superwords= needs the texts, not counts of their pieces or runs")
+    options, merges = words_of(words)
+    tokens = tokens_of(merges)
+    members = members_of(words)
+    texts = _texts_of_words(options, tokens, members)
+    make = partial(WordRunCounter, words=vocabulary_of(words), members=members)
+    table, n_bytes, n_skipped = count_documents(reading.open(source), texts, reading, reporter, "counting", make)
+    return counts_of_table(
+        table,
+        resolve_pattern(options.pattern)[1],
+        options.special_tokens,
+        n_bytes=n_bytes,
+        n_skipped=n_skipped,
+        runs_of=words.fingerprint,
+    )
+
+
+def runs_of_sum(runs: PieceCounts, n_ids: int, least: int) -> Sequences:
+    """Cut counted runs between neighbours that occur together fewer than `least` times.
+
+    n_ids: one more than the greatest id.
+    """
+    table = table_of(runs)
+    if least > 1:
+        table = PieceCounter(Splitter())
+        cut_runs(table_of(runs), table, NeighbourCounts(n_ids, runs.n_bytes), least)
+    return sequences_of(table, n_ids)
+
+
+def neighbours_in(runs: PieceCounts, n_ids: int) -> NeighbourCounts:
+    """Count the neighbours in counted runs, or in counted pairs. n_ids: one more than the greatest id."""
+    found = NeighbourCounts(n_ids, runs.n_bytes)
+    cut_runs(table_of(runs), PieceCounter(Splitter()), found, _NEVER)
+    return found
+
+
+def count_cut_runs(sources: SourcesAgain, tokenizer: Tokenizer, options: ByteOptions, least: int) -> Sequences:
+    """Count the runs of words in sources, cut between neighbours that occur together fewer than `least` times."""
+    words = vocabulary_of(tokenizer)
+    members = members_of(tokenizer)
+    tokens = words.tokens()
+    texts = _texts_of_words(options, tokens, members)
+    neighbours = NeighbourCounts(words.n_ids, int(tokenizer.training_report["n_bytes"]))
+    make = partial(WordRunCounter, words=words, members=members, neighbours=neighbours)
+    sources.count(texts, "counting neighbours", partial(make, least=0), neighbours)
+    runs = sources.count(texts, "counting runs", partial(make, least=least))
+    return sequences_of(table_of(runs), words.n_ids)
+
+
+def members_of(tokenizer: Tokenizer) -> bytes:
+    """Return 1 for each id of a word tokenizer whose token may be part of a run, 0 for the others.
+
+    These tokens contain a letter, and encode to themselves.
+    """
+    letters = CharSet.category("L")
+    tokens = vocabulary_of(tokenizer).tokens()
+    members = bytearray(len(tokens))
+    texts: dict[int, str] = {}
+    for i, token in enumerate(tokens):
+        try:
+            text = token.decode()
+        except UnicodeDecodeError:
+            continue  # a piece of a text is UTF-8
+        if any(character in letters for character in text):
+            texts[i] = text
+    for i, ids in zip(texts, tokenizer.encode_ordinary_batch([*texts.values()]), strict=True):
+        members[i] = ids == [i]
+    return bytes(members)
+
+
+def _texts_of_words(options: ByteOptions, tokens: Sequence[bytes], members: bytes) -> BaseTexts:
+    """Return the functions that turn documents into pieces without cutting runs."""
+    names = options.special_tokens
+    texts = texts_of_pattern(options.pattern, names)
+    is_cut = (
+        texts.splitter.cuttable
+        and not any(
+            token[:1] in (b"\r", b"\n") for token, is_member in zip(tokens, members, strict=True) if is_member
+        )
+        and not any("\r" in name or "\n" in name for name in names)
+    )
+    return replace(
+        texts,
+        splitter=composite.Uncut(texts.splitter) if texts.splitter.cuttable else texts.splitter,
+        cut=_before_last_line_end if is_cut else None,
+        divide=_cut_before_line_ends if is_cut else None,
+    )
+
+
+def _before_last_line_end(data: bytes) -> int:
+    """Return the offset before the last line ending that follows an ASCII letter or digit, or 0."""
+    for n in (_TAIL_BYTES, len(data)):
+        start = max(len(data) - n, 0)
+        found = [match.end() for match in re.finditer(_LINE_END.encode(), data[start:])]
+        if found:
+            return start + found[-1]
+    return 0
+
+
+def _cut_before_line_ends(documents: Iterable[Document]) -> Iterator[Document]:
+    """Cut long documents before line endings that follow an ASCII letter or digit."""
+    for document in documents:
+        pattern: Any = re.compile(_LINE_END if isinstance(document, str) else _LINE_END.encode())
+        at = 0
+        while len(document) - at > _BLOCK_UNITS and (found := pattern.search(document, at + _BLOCK_UNITS)):
+            yield document[at : found.end()]
+            at = found.end()
+        yield document[at:] if at else document
+
+
+# Runs of tokens
 
 
 def count_token_runs(
@@ -194,7 +365,7 @@ def by_lines(texts: BaseTexts, superwords: Superwords, names: Collection[str]) -
     texts = replace(texts, splitter=composite.Sequence(lines, texts.splitter))
     if texts.stretches is not None or any("\n" in name for name in names):
         return replace(texts, cut=None)
-    return replace(texts, cut=_after_last_line, divide=_divided)
+    return replace(texts, cut=_after_last_line, divide=_cut_after_line_feeds)
 
 
 def _after_last_line(data: bytes) -> int:
@@ -202,7 +373,7 @@ def _after_last_line(data: bytes) -> int:
     return data.rfind(b"\n") + 1
 
 
-def _divided(documents: Iterable[Document]) -> Iterator[Document]:
+def _cut_after_line_feeds(documents: Iterable[Document]) -> Iterator[Document]:
     """Cut long documents after line feeds."""
     for document in documents:
         newline: Any = "\n" if isinstance(document, str) else b"\n"
