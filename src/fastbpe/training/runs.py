@@ -252,8 +252,10 @@ def name_of_runs(base: Tokenizer, superwords: Superwords) -> str:
     return f"{base.fingerprint} {superwords.documents}"
 
 
-def base_of_runs(runs: PieceCounts, base: Tokenizer | None, superwords: Superwords) -> Tokenizer:
-    """Return the base. Raises TrainingError if the runs were counted with another one, or with other options."""
+def check_runs(
+    runs: PieceCounts, base: Tokenizer | None, superwords: Superwords, special_tokens: Iterable[str]
+) -> None:
+    """Raise TrainingError if runs were counted with another base, or with other options or special tokens."""
     name = (runs.runs_of or "").partition(_CUT)[0].removesuffix(NEIGHBOURS)
     if base is None or name != name_of_runs(base, superwords) or runs.pattern != superwords.pattern:
         raise TrainingError(
@@ -261,7 +263,11 @@ def base_of_runs(runs: PieceCounts, base: Tokenizer | None, superwords: Superwor
             "superwords=Superwords(…) with their split pattern and documents, or "
             'superwords="boundless" for runs of words'
         )
-    return base
+    if new := [name for name in special_tokens if name not in base.special_tokens]:
+        raise TrainingError(
+            f"special_tokens={new} were not special tokens when these counts were made; train without them, "
+            "then add them with with_special_tokens"
+        )
 
 
 def level_of_runs(runs: PieceCounts) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -42,9 +42,9 @@ from fastbpe.training.document_counting import BaseTexts, SourcesAgain, read_aga
 from fastbpe.training.options import ByteOptions, Run, limits_of, too_few_within, whole_number_of_ids
 from fastbpe.training.piece_counts import PieceCounts, table_of
 from fastbpe.training.runs import (
-    base_of_runs,
     by_lines,
     check_base,
+    check_runs,
     level_of_runs,
     neighbours_in,
     runs_of_sum,
@@ -73,7 +73,7 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
         raise TrainingError('ties="first" cannot be combined with superwords=; leave ties= out')
     vocab_size = whole_number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
     if is_runs:
-        base = _base_of_runs(source, base, superwords, keywords)
+        check_runs(source, base, superwords, keywords.get("special_tokens", ()))
         run.reading.check_unused()
     with contextlib.nullcontext(source) if is_runs else read_again(source, run) as again:
         if base is None:
@@ -108,19 +108,6 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
             stacklevel=_CALLER,
         )
     return Tokenizer(model)
-
-
-def _base_of_runs(
-    runs: PieceCounts, base: Tokenizer | None, superwords: Superwords, keywords: Mapping[str, Any]
-) -> Tokenizer:
-    """Return the base. Raises TrainingError if an option differs from those with which the runs were counted."""
-    base = base_of_runs(runs, base, superwords)
-    if new := [name for name in keywords.get("special_tokens", ()) if name not in base.special_tokens]:
-        raise TrainingError(
-            f"special_tokens={new} were not special tokens when these counts were made; train without them, "
-            "then add them with with_special_tokens"
-        )
-    return base
 
 
 def _second_stage(
