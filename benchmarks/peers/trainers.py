@@ -144,10 +144,11 @@ def _gigabpe(documents: list[str] | Path, vocab_size: int, pattern_name: str) ->
 
 def _fastbpe_code_points(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
     from fastbpe._utils.progress import Reporter
+    from fastbpe.corpus.corpora import ReadingOptions
     from fastbpe.formats.sentencepiece import model_file
     from fastbpe.training.codepoint_model import vocabulary_text
     from fastbpe.training.codepoints import learn_source
-    from fastbpe.training.options import ReadingOptions, Run
+    from fastbpe.training.options import Run
 
     began: dict[str, float] = {}
     reporter = Reporter(lambda phase, done, total: began.setdefault(phase, time.perf_counter()))

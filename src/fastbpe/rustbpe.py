@@ -22,12 +22,12 @@ from fastbpe._core.merge.table_builder import build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._utils.caching import cached_property
+from fastbpe.corpus.corpora import ReadingOptions
 from fastbpe.errors import FastbpeError, InvalidTokenError, PatternError, TrainingError
 from fastbpe.model import N_BYTES
 from fastbpe.patterns import GPT4_SPLIT_PATTERN
 from fastbpe.splitting import make_splitter
 from fastbpe.training.document_counting import count_texts
-from fastbpe.training.options import ReadingOptions
 
 __all__ = ["Tokenizer"]
 

@@ -17,9 +17,9 @@ import fastbpe
 from fastbpe import FastbpeError, Tokenizer, TrainingError, TrainingWarning
 from fastbpe._core.merge.merge_piece import merge_pieces
 from fastbpe._utils.progress import Reporter
+from fastbpe.corpus.corpora import ReadingOptions
 from fastbpe.tokenizer.internals import model_of, vocabulary_of
 from fastbpe.training.document_counting import texts_of_base
-from fastbpe.training.options import ReadingOptions
 from fastbpe.training.piece_counting import count_source
 from helpers import random_exports, tokenizer_json
 from helpers.sampling import rounds, share_of

@@ -12,9 +12,10 @@ import sentencepiece
 
 import fastbpe.sentencepiece
 from fastbpe._utils.progress import Reporter
+from fastbpe.corpus.corpora import ReadingOptions
 from fastbpe.training.codepoint_model import vocabulary_text
 from fastbpe.training.codepoints import learn_source
-from fastbpe.training.options import ReadingOptions, Run
+from fastbpe.training.options import Run
 from helpers.random_training import difference
 from helpers.sampling import n_rounds
 from helpers.shared_data import corpus, data_file

@@ -8,13 +8,13 @@ from typing import Any
 import sentencepiece
 
 from fastbpe._utils.progress import Reporter
+from fastbpe.corpus.corpora import ReadingOptions
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType, Spec
 from fastbpe.splitting.scripts import COMMON, INHERITED, NONE, script_numbers
 from fastbpe.training import codepoints, unigram
 from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.options import ReadingOptions
 from fastbpe.training.sentences import SentenceSource
 from reference import normalization as reference
 from reference.sentencepiece_training import Trainer

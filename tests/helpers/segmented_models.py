@@ -10,12 +10,12 @@ from functools import lru_cache
 from typing import Any
 
 from fastbpe._utils.progress import Reporter
+from fastbpe.corpus.corpora import ReadingOptions
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, PieceType, pack_pieces
 from fastbpe.splitting.scripts import COMMON, INHERITED, NONE, script_numbers
 from fastbpe.training import unigram
 from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.options import ReadingOptions
 from fastbpe.training.sentences import SentenceSource
 from reference.lattice import float32
 from reference.normalization import Normalizer, rules_of

@@ -7,17 +7,20 @@ import glob
 import os
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe._utils.arguments import integer
 from fastbpe._utils.batches import items_in
+from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.compression import PACKINGS
 from fastbpe.corpus.document_files import formats_of, has_size_of_text
 from fastbpe.corpus.document_formats import DEFAULT_FIELD, check_effects, check_format, check_text_field
 from fastbpe.corpus.listing import Listing, Path_
 from fastbpe.corpus.remote import AnyPath, RemotePath, as_path, is_remote
-from fastbpe.corpus.skipping import Skipped
+from fastbpe.corpus.skipping import Skipped, check_choices
 from fastbpe.corpus.source_kinds import KINDS, REFUSED, Cut, Document
 from fastbpe.corpus.sources import Block, check_separator, each_document, is_long, read
 from fastbpe.errors import OptionError, TrainingError, TrainingWarning
@@ -33,6 +36,59 @@ _MAX_SYSTEM_PATH_CHARACTERS = 1 << 15
 _FOLDER_ENDS = ("/", os.sep)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
+    """Options for reading and counting a source, checked, with the names and meanings that `train` describes.
+
+    Only counting uses num_threads and max_memory_bytes.
+
+    Raises:
+        ValueError: a value is out of range.
+        TypeError: a value has the wrong type.
+    """
+
+    num_threads: int | None = None
+    max_memory_bytes: int | None = None
+    text_field: str = DEFAULT_FIELD
+    separator: str | None = None
+    format: str | None = None
+    on_error: str = "raise"
+    errors: str = "strict"
+
+    @classmethod
+    def take_from(cls, keywords: Any) -> ReadingOptions:
+        """Create the options from keyword arguments, and remove them there.
+
+        Args:
+            keywords: dict – the keyword arguments of `train` or `count_pieces`.
+        """
+        return cls(**{field.name: keywords.pop(field.name) for field in fields(cls) if field.name in keywords})
+
+    def __post_init__(self) -> None:
+        usable_threads(self.num_threads)
+        if self.max_memory_bytes is not None:
+            object.__setattr__(self, "max_memory_bytes", integer("max_memory_bytes", self.max_memory_bytes))
+            if self.max_memory_bytes < 1:
+                raise ValueError(f"max_memory_bytes={self.max_memory_bytes}: must be at least 1, or None")
+        check_choices(self.on_error, self.errors)
+        check_separator(self.separator)
+        check_text_field(self.text_field)
+        check_format(self.format)
+
+    def check_unused(self, reason: str = "the source is counted already") -> None:
+        """Raise TrainingError if any option differs from its default.
+
+        Args:
+            reason: str – reason why there is no text to read, for the error.
+        """
+        given = ", ".join(f"{field.name}=" for field in fields(self) if getattr(self, field.name) != field.default)
+        if given:
+            raise TrainingError(f"{reason}: leave out {given}")
+
+
+_DEFAULTS = ReadingOptions()
+
+
 class Corpus:
     """Documents of a source, for one reading, with the options for reading its files, as for `train`.
 
@@ -41,14 +97,11 @@ class Corpus:
     Args:
         source: a path, folder or pattern of paths (see `Listing`), or an iterable of these and of documents; see
             `items_of` for the rule that decides which strings are paths.
-        text_field: field of a JSON line, or column of a table, that contains the text.
-        separator: text after each document of a text file; None: the file is one document.
-        format: format of all files; None: by name, or else by content.
-        on_error: "skip": `skipped` records each document, or rest of a file, that cannot be read.
-        errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": in a file they are an error; documents
-            that are bytes are not checked.
+        reading: how to read it. With on_error="skip", `skipped` records each document, or rest of a file, that
+            cannot be read. With errors="strict", documents that are bytes are not checked.
 
     Attributes:
+        reading: the options.
         n_bytes: int or None – total size of the files; None: there are other items than files, the source is an
             iterator, or the amount of text in the files is not known before reading.
         left_out: files in folders that are not read. It grows when a folder among the items is listed.
@@ -58,26 +111,12 @@ class Corpus:
         FileNotFoundError: a path does not exist.
         OptionError: an option cannot have an effect.
         TrainingError: all strings of a list are files or folders, but not all look like paths.
-        TypeError: the source is not a path or an iterable of documents, or an option has the wrong type.
-        ValueError: an option has an invalid value.
+        TypeError: the source is not a path or an iterable of documents.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        *,
-        text_field: str = DEFAULT_FIELD,
-        separator: str | None = None,
-        format: str | None = None,
-        on_error: str = "raise",
-        errors: str = "strict",
-    ) -> None:
-        check_separator(separator)
-        check_text_field(text_field)
-        check_format(format)
-        self._separator, self._field, self._format = separator, text_field, format
-        self._errors, self._skips = errors, on_error == "skip"
-        self._listing = Listing(format, text_field)
+    def __init__(self, source: Source, reading: ReadingOptions = _DEFAULTS) -> None:
+        self.reading = reading
+        self._listing = Listing(reading.format, reading.text_field)
         self.left_out, self.skipped = self._listing.left_out, Skipped()
         items, str_are_paths = items_of(source)
         if not str_are_paths:
@@ -88,7 +127,7 @@ class Corpus:
             are_paths = [_is_path(item, str_are_paths) for item in items]
             if items and all(are_paths):
                 files = [file for item in items for file in self._listing.files(item)]
-                self._check_effects(formats_of(files, format, text_field))
+                self._check_effects(formats_of(files, reading.format, reading.text_field))
                 self._items, self.n_bytes = files, _total_size(files)
             elif not any(are_paths):
                 self._check_effects(("texts",))
@@ -103,7 +142,7 @@ class Corpus:
             OptionError: an option for reading is given without a corpus.
         """
         if source is not None:
-            return cls(source, separator=separator, text_field=text_field, format=format)
+            return cls(source, ReadingOptions(separator=separator, text_field=text_field, format=format))
         named = {"separator": separator, "text_field": text_field, "format": format}
         for name, value in named.items():
             if value != (DEFAULT_FIELD if name == "text_field" else None):
@@ -128,16 +167,17 @@ class Corpus:
             OSError: the system cannot open or read a file.
             TypeError: an item is not a path or a document.
         """
-        ends, errors = None if self._separator is None else to_utf8(self._separator), self._errors
+        reading, errors = self.reading, self.reading.errors
+        ends = None if reading.separator is None else to_utf8(reading.separator)
         for item in self._items:
             if isinstance(item, (Path, RemotePath)):
                 for stretch in read(
                     item,
-                    format=self._format,
+                    format=reading.format,
                     separator=ends,
-                    field=self._field,
+                    field=reading.text_field,
                     cut=cut,
-                    skip=self.skipped if self._skips else None,
+                    skip=self.skipped if reading.on_error == "skip" else None,
                     errors=errors,
                 ):
                     if is_long(stretch.texts):
@@ -179,7 +219,8 @@ class Corpus:
                 raise TypeError(f"document {number} of the source is {type(item).__name__}, not str or bytes")
 
     def _check_effects(self, formats: Iterable[str]) -> None:
-        check_effects(formats, format=self._format, text_field=self._field, separator=self._separator)
+        reading = self.reading
+        check_effects(formats, format=reading.format, text_field=reading.text_field, separator=reading.separator)
 
 
 def _is_path(item: object, str_are_paths: bool) -> bool:

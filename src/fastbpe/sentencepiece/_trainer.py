@@ -112,10 +112,10 @@ def _train(
     is_checked: bool = True,
 ) -> None:
     # Imported here: importing them takes as long as importing all that encoding needs.
+    from fastbpe.corpus.corpora import ReadingOptions
     from fastbpe.training.codepoint_model import vocabulary_text
     from fastbpe.training.codepoint_options import NO_PRETOKENIZER, CodePointOptions
     from fastbpe.training.codepoints import learn_frequent, learn_model
-    from fastbpe.training.options import ReadingOptions
     from fastbpe.training.sentences import Pretokenizer, SentenceSource
     from fastbpe.training.unigram import learn_unigram
 

@@ -139,8 +139,9 @@ def _counted(texts: Iterable[str], carrier: Native, progress: Progress) -> Itera
     """Return each piece of the texts with its count."""
     # Imported here: few programs train.
     from fastbpe._utils.progress import Reporter
+    from fastbpe.corpus.corpora import ReadingOptions
     from fastbpe.training.base_vocabulary import add_pattern_of_base, vocabulary_of_base
-    from fastbpe.training.options import ByteOptions, ReadingOptions
+    from fastbpe.training.options import ByteOptions
     from fastbpe.training.piece_counting import count_source
 
     options = ByteOptions(vocab_size=carrier.vocab_size, **add_pattern_of_base(carrier, {}))

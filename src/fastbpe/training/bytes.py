@@ -139,7 +139,7 @@ def all_counted(
     """
     counted, n_left_out = {}, 0
     for name, source in sources.items():
-        opened = source if isinstance(source, (Mapping, Corpus)) else run.reading.open(source)
+        opened = source if isinstance(source, (Mapping, Corpus)) else Corpus(source, run.reading)
         named = "the source" if name is None else f"{what or 'the source '}{name!r}"
         counted[name] = _counted_pieces(opened, start, options, run, named) * run.weight(name)
         n_left_out += opened.left_out.n if isinstance(opened, Corpus) else 0

@@ -18,7 +18,7 @@ from fastbpe._core.train.word_counter import WordCounter
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.threads import usable_threads
-from fastbpe.corpus.corpora import Source
+from fastbpe.corpus.corpora import ReadingOptions, Source
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.errors import SpecError, TrainingError
 from fastbpe.formats.sentencepiece import specs
@@ -35,7 +35,7 @@ from fastbpe.training.codepoint_counts import (
 )
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.counting_threads import Batch, CountingThreads, Spill, batches, limited_tables, merged_tables
-from fastbpe.training.options import ReadingOptions, Run
+from fastbpe.training.options import Run
 from fastbpe.training.piece_counts import PieceCounts, added_up, counts_of_table, facts_of, table_of
 from fastbpe.training.sentences import (
     UNKNOWN_CHARACTER,

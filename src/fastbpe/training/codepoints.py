@@ -17,7 +17,7 @@ from fastbpe._core.train.log_scores import log_scores
 from fastbpe._utils import plurals
 from fastbpe._utils.progress import Reporter
 from fastbpe._version import __version__
-from fastbpe.corpus.corpora import Source
+from fastbpe.corpus.corpora import ReadingOptions, Source
 from fastbpe.errors import SpecError, TrainingWarning
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, Spec
@@ -27,7 +27,7 @@ from fastbpe.training.codepoint_counting import character_classes, count_words, 
 from fastbpe.training.codepoint_counts import CountedWords
 from fastbpe.training.codepoint_model import alphabet_of, character_counts, check_number, make_model
 from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.options import ReadingOptions, Run, number_of_ids
+from fastbpe.training.options import Run, number_of_ids
 from fastbpe.training.piece_counts import PieceCounts, facts_of
 from fastbpe.training.sentences import SentenceSource, sentences_of, with_tsv
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from fastbpe._utils.choices import BaseSpecial, Mode
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.suggestions import choose_one_of
-from fastbpe.corpus.corpora import Source
+from fastbpe.corpus.corpora import ReadingOptions, Source
 from fastbpe.errors import OptionError, TrainingError
 from fastbpe.tokenizer.internals import with_roles
 from fastbpe.tokenizer.own_tokens import check_roles
@@ -22,7 +22,6 @@ from fastbpe.training.options import (
     ByteKeywords,
     ByteRun,
     CodePointRun,
-    ReadingOptions,
     Run,
     RunKeywords,
     SequenceRun,

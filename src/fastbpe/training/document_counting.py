@@ -22,7 +22,7 @@ from fastbpe._core.train.piece_counter import PieceCounter, parts
 from fastbpe._core.train.run_counter import NeighbourCounts
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
-from fastbpe.corpus.corpora import Corpus, Source
+from fastbpe.corpus.corpora import Corpus, ReadingOptions, Source
 from fastbpe.corpus.source_kinds import Cut, Document
 from fastbpe.corpus.sources import Block
 from fastbpe.corpus.text_documents import TextBlock
@@ -35,7 +35,7 @@ from fastbpe.tokenizer.special_token_rules import make_matcher
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training import counting_threads
 from fastbpe.training.counting_threads import Batch, CountingThreads, batches, limited_tables, merged_tables
-from fastbpe.training.options import ReadingOptions, Run
+from fastbpe.training.options import Run
 from fastbpe.training.piece_counts import PieceCounts, added_up, counts_of_table
 
 _HEAD = struct.Struct("<?Q")  # header of a document in a file: whether it is a str; its length in bytes
@@ -134,7 +134,6 @@ class Twin:
 def count_documents(
     corpus: Corpus,
     of_base: BaseTexts,
-    reading: ReadingOptions,
     reporter: Reporter,
     phase_name: str,
     make_counter: Callable[..., PieceCounter],
@@ -142,9 +141,8 @@ def count_documents(
     """Count the content of the documents of a source.
 
     Args:
-        corpus: the documents.
+        corpus: the documents, and how to count them.
         of_base: functions that turn documents into pieces.
-        reading: only num_threads and max_memory_bytes are used.
         reporter: gets the phase.
         phase_name: name of the phase.
         make_counter: function that creates a counter from a splitter and the arguments spill= and limit=.
@@ -152,7 +150,7 @@ def count_documents(
     Returns:
         The finished table, the bytes of all documents, and the number of documents that were left out.
     """
-    splitter, divide, stretches = of_base.splitter, of_base.divide, of_base.stretches
+    splitter, divide, stretches, reading = of_base.splitter, of_base.divide, of_base.stretches, corpus.reading
     with reporter.phase(phase_name, corpus.n_bytes, unit="B", unit_scale=True) as phase:
         if stretches is not None:
             texts = stretches(corpus.documents(of_base.cut), phase.update)
@@ -223,7 +221,7 @@ class SourcesAgain:
         """Open all sources for one reading. Call it again for the next reading."""
         reading = self._run.reading
         return {
-            name: source.opened() if isinstance(source, _Kept) else reading.open(source)
+            name: source.opened() if isinstance(source, _Kept) else Corpus(source, reading)
             for name, source in self._sources.items()
         }
 
@@ -257,7 +255,7 @@ class SourcesAgain:
             if neighbours is not None:
                 neighbours.weight = weight
             table, n_bytes, n_skipped = count_documents(
-                corpus, texts, self._run.reading, self._run.reporter, phase_name, make_counter
+                corpus, texts, self._run.reporter, phase_name, make_counter
             )
             counts = counts_of_table(table, None, (), n_bytes=n_bytes, n_skipped=n_skipped)
             counted.append(counts * weight)
@@ -284,7 +282,7 @@ def read_again(source: Any, run: Run) -> Iterator[SourcesAgain]:
             again[name] = one
             if hasattr(one, "__next__"):
                 file = files.enter_context(tempfile.TemporaryFile(prefix="fastbpe-"))
-                again[name] = _Kept(run.reading.open(one), file)
+                again[name] = _Kept(Corpus(one, run.reading), file)
         yield SourcesAgain(again, run)
 
 
@@ -311,7 +309,8 @@ class _Kept:
     """
 
     def __init__(self, corpus: Corpus, file: IO[bytes]) -> None:
-        self._file, self._skipped = file, corpus.skipped
+        self._file, self._skipped, reading = file, corpus.skipped, corpus.reading
+        self._counting = ReadingOptions(num_threads=reading.num_threads, max_memory_bytes=reading.max_memory_bytes)
         for document in corpus.documents():
             data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else document
             _stored(file.write, _HEAD.pack(isinstance(document, str), len(data)))
@@ -320,7 +319,7 @@ class _Kept:
 
     def opened(self) -> Corpus:
         """Open the documents for one reading."""
-        corpus = Corpus(self)
+        corpus = Corpus(self, self._counting)
         corpus.skipped.add(self._skipped.n, self._skipped.first)
         return corpus
 

@@ -1,13 +1,13 @@
 """Options of one training run, checked when their object is created.
 
 `train` creates a `Run`, and the mode's module passes two objects on: `ByteOptions` (or `CodePointOptions`) defines
-what to learn, `ReadingOptions` how to read and count the source. `count_pieces` creates `ReadingOptions` itself.
+what to learn, `ReadingOptions` how to read and count the source.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -17,11 +17,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.suggestions import choose_one_of
-from fastbpe._utils.threads import usable_threads
-from fastbpe.corpus.corpora import Corpus, Source
-from fastbpe.corpus.document_formats import check_format, check_text_field
-from fastbpe.corpus.skipping import check_choices
-from fastbpe.corpus.sources import check_separator
+from fastbpe.corpus.corpora import ReadingOptions
 from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
 from fastbpe.tokenizer.special_token_rules import check_names
@@ -214,65 +210,6 @@ class ByteOptions:
             raise TrainingError(choose_one_of("ties", self.ties, TIES))
         if self.max_token_bytes is not None and self.max_token_bytes < 1:
             raise TrainingError(f"max_token_bytes={self.max_token_bytes}: must be at least 1, or None")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadingOptions:
-    """Options for reading and counting a source, checked, with the names and meanings that `train` describes.
-
-    Raises:
-        ValueError: a value is out of range.
-        TypeError: a value has the wrong type.
-    """
-
-    num_threads: int | None = None
-    max_memory_bytes: int | None = None
-    text_field: str = "text"
-    separator: str | None = None
-    format: str | None = None
-    on_error: str = "raise"
-    errors: str = "strict"
-
-    @classmethod
-    def take_from(cls, keywords: Any) -> ReadingOptions:
-        """Create the options from keyword arguments, and remove them there.
-
-        Args:
-            keywords: dict – the keyword arguments of `train` or `count_pieces`.
-        """
-        return cls(**{name: keywords.pop(name) for name in ReadingKeywords.__annotations__ if name in keywords})
-
-    def __post_init__(self) -> None:
-        usable_threads(self.num_threads)
-        if self.max_memory_bytes is not None:
-            object.__setattr__(self, "max_memory_bytes", integer("max_memory_bytes", self.max_memory_bytes))
-            if self.max_memory_bytes < 1:
-                raise ValueError(f"max_memory_bytes={self.max_memory_bytes}: must be at least 1, or None")
-        check_choices(self.on_error, self.errors)
-        check_separator(self.separator)
-        check_text_field(self.text_field)
-        check_format(self.format)
-
-    def open(self, source: Source) -> Corpus:
-        """Open a source for one reading."""
-        return Corpus(
-            source,
-            text_field=self.text_field,
-            separator=self.separator,
-            format=self.format,
-            on_error=self.on_error,
-            errors=self.errors,
-        )
-
-    def check_unused(self, reason: str = "the source is counted already") -> None:
-        """Raise TrainingError if any option differs from its default.
-
-        Args:
-            reason: str – reason why there is no text to read, for the error.
-        """
-        given = ", ".join(f"{field.name}=" for field in fields(self) if getattr(self, field.name) != field.default)
-        if given:
-            raise TrainingError(f"{reason}: leave out {given}")
 
 
 def check_special_tokens(names: object) -> tuple[str, ...]:

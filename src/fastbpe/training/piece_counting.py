@@ -10,13 +10,13 @@ from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._utils.choices import TextMode
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.suggestions import choose_one_of
-from fastbpe.corpus.corpora import Corpus, Source
+from fastbpe.corpus.corpora import Corpus, ReadingOptions, Source
 from fastbpe.errors import OptionError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_vocabulary import add_pattern_of_base, is_plain, mode_of
 from fastbpe.training.document_counting import BaseTexts, count_documents, texts_of_pattern
-from fastbpe.training.options import CountingKeywords, ReadingOptions, check_special_tokens
+from fastbpe.training.options import CountingKeywords, check_special_tokens
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table
 from fastbpe.training.superword_options import Superwords
 
@@ -195,6 +195,6 @@ def count_source(
     text_of_pattern = resolve_pattern(pattern)[1]
     if of_base is None:
         of_base = texts_of_pattern(text_of_pattern, special_tokens)
-    corpus = source if isinstance(source, Corpus) else reading.open(source)
-    table, n_bytes, n_skipped = count_documents(corpus, of_base, reading, reporter, "counting", PieceCounter)
+    corpus = source if isinstance(source, Corpus) else Corpus(source, reading)
+    table, n_bytes, n_skipped = count_documents(corpus, of_base, reporter, "counting", PieceCounter)
     return counts_of_table(table, text_of_pattern, special_tokens, n_bytes=n_bytes, n_skipped=n_skipped)

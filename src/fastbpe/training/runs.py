@@ -25,7 +25,7 @@ from fastbpe._core.train.superword_counters import SuperwordCounter, WordRunCoun
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.short_reprs import short_repr
-from fastbpe.corpus.corpora import Source
+from fastbpe.corpus.corpora import Corpus, ReadingOptions, Source
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.errors import TrainingError
 from fastbpe.model import N_BYTES
@@ -42,7 +42,7 @@ from fastbpe.training.document_counting import (
     texts_of_base,
     texts_of_pattern,
 )
-from fastbpe.training.options import ByteOptions, ReadingOptions
+from fastbpe.training.options import ByteOptions
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table, table_of
 from fastbpe.training.superword_options import WORDS, Superwords
 
@@ -102,7 +102,7 @@ def count_runs(source: Source, words: Tokenizer, reading: ReadingOptions, report
     members = members_of(words)
     texts = _texts_of_words(options, tokens, members)
     make = partial(WordRunCounter, words=vocabulary_of(words), members=members)
-    table, n_bytes, n_skipped = count_documents(reading.open(source), texts, reading, reporter, "counting", make)
+    table, n_bytes, n_skipped = count_documents(Corpus(source, reading), texts, reporter, "counting", make)
     return counts_of_table(
         table,
         resolve_pattern(options.pattern)[1],
@@ -236,7 +236,7 @@ def count_token_runs(
     elif neighbours is not None:
         make, name = partial(make, by_pairs=True), name + NEIGHBOURS
     texts = texts_of_stage(base, options, superwords)
-    table, n_bytes, n_skipped = count_documents(reading.open(source), texts, reading, reporter, "counting", make)
+    table, n_bytes, n_skipped = count_documents(Corpus(source, reading), texts, reporter, "counting", make)
     return counts_of_table(
         table,
         superwords.pattern,

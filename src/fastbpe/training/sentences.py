@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from fastbpe._core.train.sentence_store import SentenceStore
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.short_reprs import short_repr
-from fastbpe.corpus.corpora import Source
+from fastbpe.corpus.corpora import Corpus, ReadingOptions, Source
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.corpus.sources import Block, each_document
@@ -25,7 +25,6 @@ from fastbpe.errors import SpecError, TrainingError
 from fastbpe.training import counting_threads
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.count_checks import checked_count
-from fastbpe.training.options import ReadingOptions
 from fastbpe.training.piece_counts import PieceCounts
 
 UNKNOWN_CHARACTER = 0x2585  # "▅": sentencepiece reserves it for unknown characters
@@ -102,7 +101,7 @@ def sentences_of(source: Source, reading: ReadingOptions) -> SentenceSource:
     if isinstance(source, Mapping):  # threads and memory matter for counting words, the others only for reading
         replace(reading, num_threads=None, max_memory_bytes=None).check_unused()
         source = _tsv_lines(source)
-    corpus = reading.open(source)
+    corpus = Corpus(source, reading)
     return SentenceSource(
         texts=corpus.blocks(lambda data: data.rfind(b"\n") + 1),
         n_bytes=corpus.n_bytes,

@@ -29,7 +29,7 @@ from fastbpe._utils.plurals import counted
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
 from fastbpe._version import __version__
-from fastbpe.corpus.corpora import Source
+from fastbpe.corpus.corpora import ReadingOptions, Source
 from fastbpe.errors import SpecError, TrainingError, TrainingWarning
 from fastbpe.model import CodePointModel, Spec
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -38,7 +38,7 @@ from fastbpe.training.codepoint_counts import CountedWords
 from fastbpe.training.codepoint_model import alphabet_of, character_counts, make_model
 from fastbpe.training.codepoint_options import CodePointOptions, float32
 from fastbpe.training.codepoints import CodePointReport, report_of, summarise
-from fastbpe.training.options import ReadingOptions, Run, number_of_ids
+from fastbpe.training.options import Run, number_of_ids
 from fastbpe.training.piece_counts import PieceCounts, facts_of
 from fastbpe.training.sentences import (
     CHUNK_BYTES,

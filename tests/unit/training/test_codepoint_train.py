@@ -13,6 +13,7 @@ import pytest
 import fastbpe
 from fastbpe import TrainingError, TrainingWarning
 from fastbpe._utils.progress import Reporter
+from fastbpe.corpus.corpora import ReadingOptions
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel
@@ -21,7 +22,7 @@ from fastbpe.training import codepoint_counting, codepoint_options, codepoints, 
 from fastbpe.training.codepoint_model import vocabulary_text
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.codepoints import CodePointReport, learn_source
-from fastbpe.training.options import ReadingOptions, Run
+from fastbpe.training.options import Run
 from reference import sentencepiece_training
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from fastbpe._core.train.log_scores import log_scores
 from fastbpe._utils.progress import Reporter
+from fastbpe.corpus.corpora import ReadingOptions
 from fastbpe.errors import SpecError
 from fastbpe.model import CodePointModel
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.codepoints import CodePointReport, learn_frequent
-from fastbpe.training.options import ReadingOptions
 from fastbpe.training.sentences import SentenceSource
 
 SENTENCES = ["b a b", "c b <s>d"]

@@ -14,7 +14,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.short_reprs import fields_repr, html_text
-from fastbpe.corpus.corpora import Corpus, Source
+from fastbpe.corpus.corpora import Corpus, ReadingOptions, Source
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.tokenizer.internals import check_tokenizers
 from fastbpe.tokenizer.shown.alignment import align
@@ -187,7 +187,7 @@ def changed_texts(
         raise ValueError(f"align_first={align_first}: must be a number of texts, at least 0")
     require_numpy("changed_texts")
     comparison = _Comparison(old, new, n_to_align, num_threads)
-    read = Corpus(corpus, separator=separator, text_field=text_field, format=format)
+    read = Corpus(corpus, ReadingOptions(separator=separator, text_field=text_field, format=format))
     with Reporter(progress).phase("comparing", read.n_bytes, unit="B", unit_scale=True) as phase:
         for texts in read.batches():
             phase.update(comparison.add(texts))
