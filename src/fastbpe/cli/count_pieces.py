@@ -10,10 +10,11 @@ from fastbpe._utils.plurals import counted, plural
 from fastbpe.cli import counting_flags, documents, outputs
 from fastbpe.cli.shared_flags import load_text_model
 from fastbpe.errors import OptionError, TrainingError
+from fastbpe.formats.piece_counts_file import is_file_of_counts
 from fastbpe.training.count_checks import unit_of
 from fastbpe.training.merge_counts import merge_files
 from fastbpe.training.piece_counting import count_pieces
-from fastbpe.training.piece_counts import PieceCounts, is_file_of_counts
+from fastbpe.training.piece_counts import PieceCounts
 from fastbpe.training.superword_options import Superwords
 
 SUMMARY = "count text pieces for training (each machine can count a part of the text), or merge count files"

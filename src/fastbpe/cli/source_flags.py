@@ -9,8 +9,9 @@ from typing import Any
 from fastbpe.cli import streams
 from fastbpe.corpus.remote import as_path
 from fastbpe.errors import TrainingError
+from fastbpe.formats.piece_counts_file import is_file_of_counts
 from fastbpe.training.named_sources import Parity
-from fastbpe.training.piece_counts import PieceCounts, is_file_of_counts
+from fastbpe.training.piece_counts import PieceCounts
 
 #: Flags that need --parity; the arguments of `Parity` have the same names.
 _OF_PARITY = ("dev", "ratio", "window", "alpha", "global_merges")

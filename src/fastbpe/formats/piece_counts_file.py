@@ -134,13 +134,13 @@ def dump(counted: Counted) -> list[Buffer]:
     return pack(KIND, header, sections)
 
 
-def is_counts(start: bytes) -> bool:
-    """Tell whether a file that begins with these bytes contains counted pieces.
-
-    >>> is_counts(b"fastbpe pieces v1 header=")
-    True
-    """
-    return start.startswith(KIND.magic)
+def is_file_of_counts(path: str | os.PathLike[str]) -> bool:
+    """Tell, by its first bytes, whether a file contains counted pieces."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(64).startswith(KIND.magic)
+    except OSError:  # no such file, a folder, a pattern: the code that reads it raises the error
+        return False
 
 
 def parse(data: Buffer, where: str) -> Counted:

@@ -39,13 +39,16 @@ from fastbpe.training.superword_options import BOUNDLESS, WORDS
 _CALLER = 4  # stacklevel of warnings from `_train_words`: the line that calls `train`
 
 
-def train_boundless(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer:
-    """Learn words and superwords together, or only one of them. See `train`."""
+def train_boundless(sources: Mapping[Any, Any], base: Tokenizer | None, run: Run) -> Tokenizer:
+    """Learn words and superwords together, or only one of them. See `train`.
+
+    sources: name → source; the name is None in a run without names.
+    """
     keywords = {name: value for name, value in run.options.items() if name != "superwords"}
-    if isinstance(source, PieceCounts) and source.runs_of is not None:
-        return _train_on_runs(source, base, run, keywords)
+    runs = sources.get(None)
+    if isinstance(runs, PieceCounts) and runs.runs_of is not None:
+        return _train_on_runs(runs, base, run, keywords)
     learns_words_alone = run.options["superwords"] == WORDS
-    sources: Mapping[Any, Any] = source if run.has_names else {None: source}
     _check(sources.values(), base, keywords, learns_words_alone=learns_words_alone)
     if counted := [one for one in sources.values() if isinstance(one, PieceCounts)]:
         keywords = {"pattern": counted[0].pattern, "special_tokens": counted[0].special_tokens, **keywords}
@@ -54,7 +57,7 @@ def train_boundless(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer:
         if len(counted) == len(sources):
             run.reading.check_unused()
         return _train_words(sources, options, run)[0]
-    with read_again(source, run) as again:
+    with read_again(sources, run) as again:
         words, merges = _train_words(again.opened(), options, run)
         return _finished(words, merges, options, run.reporter, partial(count_cut_runs, again, words, options))
 

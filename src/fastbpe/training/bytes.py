@@ -36,14 +36,16 @@ _NO_WINDOW = 1 << 62  # the learner's greatest window in merges, longer than any
 _CALLER = 5  # stacklevel of warnings from `_warn_of_few`: the line that calls `train`
 
 
-def train_bytes(source: Any, base: Tokenizer | None, run: Run, texts: BaseTexts | None = None) -> Tokenizer:
-    """Count the pieces of a source, or of sources with names, and learn merges from them. See `train`.
+def train_bytes(
+    sources: Mapping[Any, Any], base: Tokenizer | None, run: Run, texts: BaseTexts | None = None
+) -> Tokenizer:
+    """Count the pieces of sources, and learn merges from them. See `train`.
 
+    sources: name → source; the name is None in a run without names.
     texts: functions that turn documents into pieces, for the first stage of a run, which may end with fewer merges
         than requested. None: use the pattern and the special tokens, or the base.
     """
     vocab_size = whole_number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
-    sources: Mapping[str | None, Any] = source if run.has_names else {None: source}
     keywords = _with_options_of_counts(sources.values(), base, run.options)
     facts: dict[str, Any] = {}
     if base is None:

@@ -264,12 +264,17 @@ def train(
         del options["superwords"]
     if weights is not None:
         run = run._replace(weights=weights_of(weights, source))
+    if mode == "byte" and not has_names:
+        source = {None: source}
     made = _trainer(mode, options.get("superwords"))(source, base, run)
     return made if roles is None else with_roles(made, roles)
 
 
 def _trainer(mode: str, superwords: object) -> Callable[[Any, Any, Run], Any]:
-    """Return the function that learns. It is imported here, because a program needs few of them."""
+    """Return the function that learns; in byte mode, from a mapping of names to sources.
+
+    It is imported here, because a program needs few of them.
+    """
     if mode == "ids":
         from fastbpe.training.ids import train_ids
 

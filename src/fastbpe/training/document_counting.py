@@ -13,7 +13,7 @@ import struct
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO
 
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.special_tokens import SpecialMatcher
@@ -27,7 +27,7 @@ from fastbpe.corpus.source_kinds import Cut, Document
 from fastbpe.corpus.sources import Block
 from fastbpe.corpus.text_documents import TextBlock
 from fastbpe.model import N_BYTES, Model
-from fastbpe.patterns import PatternLike
+from fastbpe.patterns import Pattern, PatternLike
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
 from fastbpe.tokenizer.internals import cutter_of, model_of, special_of, splitter_of
@@ -137,7 +137,10 @@ def count_documents(
     reporter: Reporter,
     phase_name: str,
     make_counter: Callable[..., PieceCounter],
-) -> tuple[PieceCounter, int, int]:
+    pattern: Pattern = None,
+    special_tokens: tuple[str, ...] = (),
+    runs_of: str | None = None,
+) -> PieceCounts:
     """Count the content of the documents of a source.
 
     Args:
@@ -146,19 +149,19 @@ def count_documents(
         reporter: gets the phase.
         phase_name: name of the phase.
         make_counter: function that creates a counter from a splitter and the arguments spill= and limit=.
-
-    Returns:
-        The finished table, the bytes of all documents, and the number of documents that were left out.
+        pattern, special_tokens, runs_of: as for `counts_of_table`.
     """
     splitter, divide, stretches, reading = of_base.splitter, of_base.divide, of_base.stretches, corpus.reading
     with reporter.phase(phase_name, corpus.n_bytes, unit="B", unit_scale=True) as phase:
         if stretches is not None:
             texts = stretches(corpus.documents(of_base.cut), phase.update)
             table, _ = count_texts(texts, splitter, None, reading, lambda n_bytes: None, make_counter)
-            return table, phase.n, corpus.skipped.n
-        blocks = corpus.blocks(of_base.cut) if divide is None else divide(corpus.documents(of_base.cut))
-        table, n_bytes = count_texts(blocks, splitter, of_base.special, reading, phase.reach, make_counter)
-        return table, n_bytes, corpus.skipped.n
+            n_bytes = phase.n
+        else:
+            blocks = corpus.blocks(of_base.cut) if divide is None else divide(corpus.documents(of_base.cut))
+            table, n_bytes = count_texts(blocks, splitter, of_base.special, reading, phase.reach, make_counter)
+    n_skipped = corpus.skipped.n
+    return counts_of_table(table, pattern, special_tokens, n_bytes=n_bytes, n_skipped=n_skipped, runs_of=runs_of)
 
 
 def count_texts(
@@ -254,26 +257,22 @@ class SourcesAgain:
             weight = self._run.weight(name)
             if neighbours is not None:
                 neighbours.weight = weight
-            table, n_bytes, n_skipped = count_documents(
-                corpus, texts, self._run.reporter, phase_name, make_counter
-            )
-            counts = counts_of_table(table, None, (), n_bytes=n_bytes, n_skipped=n_skipped)
+            counts = count_documents(corpus, texts, self._run.reporter, phase_name, make_counter)
             counted.append(counts * weight)
             self.n_left_out += corpus.left_out.n
         return added_up(counted)
 
 
 @contextlib.contextmanager
-def read_again(source: Any, run: Run) -> Iterator[SourcesAgain]:
+def read_again(sources: Mapping[str | None, Source], run: Run) -> Iterator[SourcesAgain]:
     """Provide the sources of a run, which can be read several times.
 
-    source: a source, or a mapping of names to sources if the run has names. The documents of an iterator are
-        written to a temporary file (in TMPDIR), which is removed at the end of the context.
+    sources: name → source; the name is None in a run without names. The documents of an iterator are written to a
+        temporary file (in TMPDIR), which is removed at the end of the context.
 
     Raises:
         OSError: the file cannot be written.
     """
-    sources: Mapping[str | None, Source] = source if run.has_names else {None: source}
     import tempfile  # here and below: the import is slow, and few runs need it
 
     with contextlib.ExitStack() as files:

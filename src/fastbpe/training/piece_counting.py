@@ -17,7 +17,7 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_vocabulary import add_pattern_of_base, is_plain, mode_of
 from fastbpe.training.document_counting import BaseTexts, count_documents, texts_of_pattern
 from fastbpe.training.options import CountingKeywords, check_special_tokens
-from fastbpe.training.piece_counts import PieceCounts, counts_of_table
+from fastbpe.training.piece_counts import PieceCounts
 from fastbpe.training.superword_options import Superwords
 
 if sys.version_info >= (3, 11):
@@ -196,5 +196,4 @@ def count_source(
     if of_base is None:
         of_base = texts_of_pattern(text_of_pattern, special_tokens)
     corpus = source if isinstance(source, Corpus) else Corpus(source, reading)
-    table, n_bytes, n_skipped = count_documents(corpus, of_base, reporter, "counting", PieceCounter)
-    return counts_of_table(table, text_of_pattern, special_tokens, n_bytes=n_bytes, n_skipped=n_skipped)
+    return count_documents(corpus, of_base, reporter, "counting", PieceCounter, text_of_pattern, special_tokens)

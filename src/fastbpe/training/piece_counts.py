@@ -425,15 +425,6 @@ def counts_of_table(
     return made
 
 
-def is_file_of_counts(path: str | os.PathLike[str]) -> bool:
-    """Tell, by its first bytes, whether a file was written by `PieceCounts.save`."""
-    try:
-        with open(path, "rb") as file:
-            return piece_counts_file.is_counts(file.read(64))
-    except OSError:  # no such file, a folder, a pattern: the code that reads it raises the error
-        return False
-
-
 def facts_of(counts: PieceCounts) -> WordFacts | None:
     """Return the facts about the words of code-point or unigram mode; None for pieces of byte mode."""
     return counts._words

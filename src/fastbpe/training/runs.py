@@ -43,7 +43,7 @@ from fastbpe.training.document_counting import (
     texts_of_pattern,
 )
 from fastbpe.training.options import ByteOptions
-from fastbpe.training.piece_counts import PieceCounts, counts_of_table, table_of
+from fastbpe.training.piece_counts import PieceCounts, table_of
 from fastbpe.training.superword_options import WORDS, Superwords
 
 _BLOCK_UNITS = 1 << 18  # units of the parts in which a long document is counted
@@ -102,15 +102,8 @@ def count_runs(source: Source, words: Tokenizer, reading: ReadingOptions, report
     members = members_of(words)
     texts = _texts_of_words(options, tokens, members)
     make = partial(WordRunCounter, words=vocabulary_of(words), members=members)
-    table, n_bytes, n_skipped = count_documents(Corpus(source, reading), texts, reporter, "counting", make)
-    return counts_of_table(
-        table,
-        resolve_pattern(options.pattern)[1],
-        options.special_tokens,
-        n_bytes=n_bytes,
-        n_skipped=n_skipped,
-        runs_of=words.fingerprint,
-    )
+    facts = resolve_pattern(options.pattern)[1], options.special_tokens, words.fingerprint
+    return count_documents(Corpus(source, reading), texts, reporter, "counting", make, *facts)
 
 
 def runs_of_sum(runs: PieceCounts, n_ids: int, least: int) -> Sequences:
@@ -236,15 +229,8 @@ def count_token_runs(
     elif neighbours is not None:
         make, name = partial(make, by_pairs=True), name + NEIGHBOURS
     texts = texts_of_stage(base, options, superwords)
-    table, n_bytes, n_skipped = count_documents(Corpus(source, reading), texts, reporter, "counting", make)
-    return counts_of_table(
-        table,
-        superwords.pattern,
-        tuple(base.special_tokens),
-        n_bytes=n_bytes,
-        n_skipped=n_skipped,
-        runs_of=name,
-    )
+    facts = superwords.pattern, tuple(base.special_tokens), name
+    return count_documents(Corpus(source, reading), texts, reporter, "counting", make, *facts)
 
 
 def name_of_runs(base: Tokenizer, superwords: Superwords) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -59,30 +59,33 @@ _CALLER = 3  # stacklevel of warnings from `train_superwords`: the line that cal
 Merge = tuple[int, int, int]  # left id, right id, count
 
 
-def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer:
-    """Learn words and then superwords, or only superwords on top of a base. See `train` and `Superwords`."""
+def train_superwords(sources: Mapping[Any, Any], base: Tokenizer | None, run: Run) -> Tokenizer:
+    """Learn words and then superwords, or only superwords on top of a base. See `train` and `Superwords`.
+
+    sources: name → source; the name is None in a run without names.
+    """
     keywords = dict(run.options)
     superwords = keywords.pop("superwords")
     if not isinstance(superwords, Superwords):
         raise TypeError(f"superwords must be a Superwords, 'boundless' or 'words', not {superwords!r:.60}")
-    is_runs = isinstance(source, PieceCounts) and source.runs_of is not None
+    runs: Any = sources.get(None)
+    is_runs = isinstance(runs, PieceCounts) and runs.runs_of is not None
     if not is_runs:
-        for one in source.values() if run.has_names else (source,):
+        for one in sources.values():
             check_neighbours_known("superwords=Superwords(…)", one)
     if keywords.get("ties") == "first":
         raise TrainingError('ties="first" cannot be combined with superwords=; leave ties= out')
     vocab_size = whole_number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
     if is_runs:
-        check_runs(source, base, superwords, keywords.get("special_tokens", ()))
+        check_runs(runs, base, superwords, keywords.get("special_tokens", ()))
         run.reading.check_unused()
-    with contextlib.nullcontext(source) if is_runs else read_again(source, run) as again:
+    with contextlib.nullcontext(runs) if is_runs else read_again(sources, run) as again:
         if base is None:
             options = ByteOptions(vocab_size=vocab_size, **keywords)
             names = options.special_tokens
             n_first = n_first_ids(superwords, options.vocab_size, len(names))
-            corpora = again.opened()
             first = train_bytes(
-                corpora if run.has_names else corpora[None],
+                again.opened(),
                 None,
                 run._replace(vocab_size=n_first, options=keywords),
                 texts=by_lines(texts_of_pattern(options.pattern, names), superwords, names),
