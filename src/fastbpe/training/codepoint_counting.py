@@ -354,18 +354,19 @@ def weighted_words(sources: Mapping[str, Any], base: Tokenizer | None, run: Run)
     return added_up(counted)
 
 
-def counted_words(counts: PieceCounts, mode: str) -> CountedWords:
-    """Return the words in counts, in the form that the learner of a mode accepts.
+def counted_words(counts: PieceCounts, mode: str, reading: ReadingOptions) -> tuple[CountedWords, WordFacts]:
+    """Return the words in counts, in the form that the learner of a mode accepts, and the facts about them.
 
     Raises:
-        TrainingError: they were counted for another mode.
+        TrainingError: they were counted for another mode, or there are options for reading.
     """
     facts = facts_of(counts)
     if facts is None or facts.mode != mode:
         raise TrainingError(
             f"these counts are for mode={counts.mode!r}; count with mode={mode!r}, or pass the text"
         )
-    return CountedWords(
+    reading.check_unused()
+    counted = CountedWords(
         words=table_of(counts),
         n_bytes=counts.n_bytes,
         pruned_characters=facts.characters,
@@ -374,3 +375,4 @@ def counted_words(counts: PieceCounts, mode: str) -> CountedWords:
         n_pruned=counts.n_pruned,
         **facts.numbers,
     )
+    return counted, facts

@@ -28,7 +28,7 @@ from fastbpe.training.codepoint_counts import CountedWords
 from fastbpe.training.codepoint_model import alphabet_of, character_counts, check_number, make_model
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.options import Run, number_of_ids
-from fastbpe.training.piece_counts import PieceCounts, facts_of
+from fastbpe.training.piece_counts import PieceCounts
 from fastbpe.training.sentences import SentenceSource, sentences_of, with_tsv
 
 _CALLER = 3  # stacklevel of warnings: the line that calls `train`
@@ -154,9 +154,7 @@ def learn_source(
     only_characters = start is None and run.vocab_size == CHARACTERS
     n_ids: Any = specs.MAX_INT32 if only_characters else run.vocab_size
     if isinstance(source, PieceCounts):
-        counted, facts = counted_words(source, "codepoint"), facts_of(source)
-        assert facts is not None
-        run.reading.check_unused()
+        counted, facts = counted_words(source, "codepoint", run.reading)
         if start is None:
             options = facts.options_for(n_ids, run.options)
         else:

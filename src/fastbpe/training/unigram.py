@@ -24,8 +24,8 @@ from fastbpe._core.train.log_scores import log_probabilities
 from fastbpe._core.train.seed_pieces import SeedFinder
 from fastbpe._core.train.sentence_store import CountedSentences, SentenceStore, sorted_words
 from fastbpe._core.train.unigram_learner import UnigramLearner, add_floats
+from fastbpe._utils import plurals
 from fastbpe._utils.file_statuses import status_of
-from fastbpe._utils.plurals import counted
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
 from fastbpe._version import __version__
@@ -34,12 +34,12 @@ from fastbpe.errors import SpecError, TrainingError, TrainingWarning
 from fastbpe.model import CodePointModel, Spec
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.codepoint_counting import character_classes, counted_words, keep_sentences
-from fastbpe.training.codepoint_counts import CountedWords
+from fastbpe.training.codepoint_counts import CountedWords, counting_options
 from fastbpe.training.codepoint_model import alphabet_of, character_counts, make_model
 from fastbpe.training.codepoint_options import CodePointOptions, float32
 from fastbpe.training.codepoints import CodePointReport, report_of, summarise
 from fastbpe.training.options import Run, number_of_ids
-from fastbpe.training.piece_counts import PieceCounts, facts_of
+from fastbpe.training.piece_counts import PieceCounts
 from fastbpe.training.sentences import (
     CHUNK_BYTES,
     UNKNOWN_CHARACTER,
@@ -81,12 +81,14 @@ def train_unigram(source: Source | PieceCounts, base: Tokenizer | None, run: Run
         )
     vocab_size = number_of_ids(run.vocab_size, None)
     if isinstance(source, PieceCounts):
-        model, report = _learn_counts(source, vocab_size, run)
+        counted, facts = counted_words(source, "unigram", run.reading)
+        options = facts.options_for(vocab_size, run.options)
+        with run.reporter.phase("counting", 0):
+            pass
+        model, report = _learn_counted(counted, None, options, run.reading, run.reporter)
     else:
         values = with_tsv(run.options) if isinstance(source, Mapping) else run.options
-        options = CodePointOptions.of(
-            {**values, "vocab_size": vocab_size}, model_types=("unigram",), default_type="unigram"
-        )
+        options = counting_options({**values, "vocab_size": vocab_size}, "unigram")
         model, report = learn_unigram(sentences_of(source, run.reading), options, run.reading, run.reporter)
     summarise(report, run.reporter, f"{model.n_pieces:,} pieces")
     for note in report.notes(model.trainer):
@@ -110,23 +112,6 @@ def learn_unigram(
     """
     store, counted = keep_sentences(sentences, options, reading, reporter)
     return _learn_counted(counted, store, options, reading, reporter)
-
-
-def _learn_counts(counts: PieceCounts, vocab_size: int | str, run: Run) -> tuple[CodePointModel, CodePointReport]:
-    """Learn a unigram model from words that `count_pieces` counted.
-
-    Args:
-        counts: the words, with the options of counting.
-        vocab_size: int – number of ids.
-        run: the other options; options for reading must have their defaults, because there is no source to read.
-    """
-    counted, facts = counted_words(counts, "unigram"), facts_of(counts)
-    assert facts is not None
-    run.reading.check_unused()
-    options = facts.options_for(vocab_size, run.options)
-    with run.reporter.phase("counting", 0):
-        pass
-    return _learn_counted(counted, None, options, run.reading, run.reporter)
 
 
 def _learn_counted(
@@ -197,7 +182,7 @@ def _of_alphabet(
                 f"parts of {CHUNK_BYTES:,} bytes, in the order of the sentences. Counts have no order, so "
                 "sentencepiece's model may differ a little",
                 TrainingWarning,
-                stacklevel=_CALLER + 3,
+                stacklevel=_CALLER + 2,
             )
             return words
     if store is None:
@@ -268,8 +253,8 @@ def _check_room(trainer: Spec, n_symbols: int, n_characters: int) -> None:
     vocab_size, n = trainer["vocab_size"], n_symbols + n_characters
     if n > vocab_size:
         raise SpecError(
-            f"vocab_size={vocab_size} is too small: {counted(n_symbols, 'symbol')} and "
-            f"{counted(n_characters, 'character')} need {n} ids; raise it"
+            f"vocab_size={vocab_size} is too small: {plurals.counted(n_symbols, 'symbol')} and "
+            f"{plurals.counted(n_characters, 'character')} need {n} ids; raise it"
             + (", or lower character_coverage=" if n_symbols < vocab_size else ""),
             f"Vocabulary size is smaller than required_chars. {vocab_size} vs {n}. Increase vocab_size or "
             "decrease character_coverage with --character_coverage option.",
