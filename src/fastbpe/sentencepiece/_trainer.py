@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import IO, Any
 
-    from fastbpe.training.codepoints import CodePointReport
+    from fastbpe.training.codepoint_model import CodePointReport
 
 _BLOCK = 1 << 20  # bytes of a file that are read at a time
 

@@ -1,13 +1,16 @@
-"""Models of code-point training: alphabet, ids and scores of pieces, `.vocab` file, and the stored options."""
+"""Models of code-point and unigram training: alphabet, ids and scores of pieces, report, and stored options."""
 
 from __future__ import annotations
 
 import struct
 from array import array
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from fastbpe._core.train.sentence_store import characters
+from fastbpe._utils import plurals
+from fastbpe._utils.progress import Reporter
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, PieceType, Spec, pack_pieces
@@ -16,6 +19,7 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.codepoint_counts import BOUNDARY, CountedWords
 from fastbpe.training.codepoint_options import CodePointOptions, float32
 
+_N_CHARACTERS_SHOWN = 10  # rare characters that a note lists
 # Options that readers of a tokenizer.json or a GGUF file set, too: a model with only these stores no training.
 _SAID_ELSEWHERE = {
     *("model_type", "vocab_size", "byte_fallback", "treat_whitespace_as_suffix"),
@@ -168,6 +172,119 @@ def vocabulary_text(model: CodePointModel) -> bytes:
     scores = struct.unpack(f"={model.n_pieces}f", model.scores)
     return b"".join(
         b"%s\t%s\n" % (piece, b"%g" % score) for piece, score in zip(model.pieces, scores, strict=True)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodePointReport:
+    """Statistics of one run of code-point training.
+
+    Attributes:
+        n_bytes: int – size of the training text in bytes, without the lines that n_bytes_left_out counts.
+        n_sentences: int – sentences that were learned from.
+        n_empty: int – empty lines, left out.
+        n_too_long: int – lines of more than max_sentence_length bytes, left out.
+        n_reserved: int – lines with U+2585, which sentencepiece reserves for unknown characters, left out.
+        n_bytes_left_out: int – bytes of the last two kinds of lines, without line endings.
+        n_characters: int – characters of the normalized sentences.
+        left_out: character → count – characters outside the alphabet, which are unknown to the model.
+        n_distinct_words: int – distinct words that merges were learned from.
+        n_merges: int – learned pieces of more than one character.
+        n_skipped: int – documents that on_error="skip" left out because they could not be read.
+        n_pruned: int – words that `PieceCounts.pruned` left out; each counts as often as it occurs.
+        n_files_left_out: int – files in folders of the source that, by their names, contain no documents.
+    """
+
+    n_bytes: int
+    n_sentences: int
+    n_empty: int
+    n_too_long: int
+    n_reserved: int
+    n_bytes_left_out: int
+    n_characters: int
+    left_out: Mapping[str, int] = field(repr=False)
+    n_distinct_words: int
+    n_merges: int
+    n_skipped: int = 0
+    n_pruned: int = 0
+    n_files_left_out: int = 0
+
+    def notes(self, trainer: Spec) -> list[str]:
+        """Describe how much text was left out, and which option of the trainer would keep it.
+
+        Args:
+            trainer: options of the run.
+
+        Returns:
+            A note on lines that were left out, and one on rare characters; [] without either.
+        """
+        notes = []
+        n_left_out = self.n_too_long + self.n_reserved
+        if n_left_out:
+            reasons = []
+            if self.n_too_long:
+                limit = trainer["max_sentence_length"]
+                reasons.append(f"{self.n_too_long:,} longer than max_sentence_length={limit} bytes (raise it)")
+            if self.n_reserved:
+                reasons.append(f"{self.n_reserved:,} with U+2585, which stands for unknown characters")
+            notes.append(
+                f"left out: {n_left_out:,} of {self.n_sentences + n_left_out:,} lines, "
+                f"{self.n_bytes_left_out:,} bytes: {' and '.join(reasons)}"
+            )
+        if self.left_out:
+            n_times = sum(self.left_out.values())
+            become = "it becomes" if len(self.left_out) == 1 else "they become"
+            most = sorted(self.left_out, key=lambda c: -self.left_out[c])[:_N_CHARACTERS_SHOWN]
+            notes.append(
+                f"left out of the vocabulary: {plurals.counted(len(self.left_out), 'rare character')} with "
+                f"{plurals.counted(n_times, 'occurrence')} ({n_times / max(self.n_characters, 1):.3%}): "
+                f"{', '.join(map(repr, most))}"
+                + (", …" if len(self.left_out) > len(most) else "")
+                + f"; {become} {'bytes' if trainer['byte_fallback'] else trainer['unk_piece']}, unless "
+                f"character_coverage={trainer['character_coverage']:g} is raised"
+            )
+        return notes
+
+
+def report_of(
+    counted: CountedWords, counts: Mapping[int, int], left_out: Mapping[str, int], *, n_merges: int
+) -> CodePointReport:
+    """Return the report of a run.
+
+    Args:
+        counted: the words.
+        counts: code point → count.
+        left_out, n_merges: as in `CodePointReport`.
+    """
+    return CodePointReport(
+        n_bytes=counted.n_bytes,
+        n_sentences=counted.n_sentences,
+        n_empty=counted.n_empty,
+        n_too_long=counted.n_too_long,
+        n_reserved=counted.n_reserved,
+        n_bytes_left_out=counted.n_bytes_left_out,
+        n_characters=sum(counts.values()),
+        left_out=left_out,
+        n_distinct_words=len(counted.words),
+        n_merges=n_merges,
+        n_skipped=counted.n_skipped,
+        n_pruned=counted.n_pruned,
+        n_files_left_out=counted.n_files_left_out,
+    )
+
+
+def summarise(report: CodePointReport, reporter: Reporter, learned: str) -> None:
+    """Report the statistics of a run. learned: description of what was learned."""
+    left_out = report.n_files_left_out
+    reporter.summarise(
+        {
+            "counting": f"{report.n_bytes:,} bytes, {plurals.counted(report.n_sentences, 'sentence')}, "
+            f"{plurals.counted(report.n_distinct_words, 'distinct word')}"
+            + (f", {plurals.counted(report.n_skipped, 'document')} skipped" if report.n_skipped else "")
+            + (f", {plurals.counted(left_out, 'file')} of folders left out" if left_out else "")
+            + (f", {plurals.counted(report.n_pruned, 'word')} pruned" if report.n_pruned else ""),
+            "learning": learned,
+        }
     )
 
 

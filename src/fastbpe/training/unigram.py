@@ -35,9 +35,15 @@ from fastbpe.model import CodePointModel, Spec
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.codepoint_counting import character_classes, counted_words, keep_sentences
 from fastbpe.training.codepoint_counts import CountedWords, counting_options
-from fastbpe.training.codepoint_model import alphabet_of, character_counts, make_model
+from fastbpe.training.codepoint_model import (
+    CodePointReport,
+    alphabet_of,
+    character_counts,
+    make_model,
+    report_of,
+    summarise,
+)
 from fastbpe.training.codepoint_options import CodePointOptions, float32
-from fastbpe.training.codepoints import CodePointReport, report_of, summarise
 from fastbpe.training.options import Run, number_of_ids
 from fastbpe.training.piece_counts import PieceCounts
 from fastbpe.training.sentences import (

@@ -19,9 +19,9 @@ from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel
 from fastbpe.sentencepiece import _trainer
 from fastbpe.training import codepoint_counting, codepoint_options, codepoints, counting_threads
-from fastbpe.training.codepoint_model import vocabulary_text
+from fastbpe.training.codepoint_model import CodePointReport, vocabulary_text
 from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.codepoints import CodePointReport, learn_source
+from fastbpe.training.codepoints import learn_source
 from fastbpe.training.options import Run
 from reference import sentencepiece_training
 

@@ -11,8 +11,9 @@ from fastbpe._utils.progress import Reporter
 from fastbpe.corpus.corpora import ReadingOptions
 from fastbpe.errors import SpecError
 from fastbpe.model import CodePointModel
+from fastbpe.training.codepoint_model import CodePointReport
 from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.codepoints import CodePointReport, learn_frequent
+from fastbpe.training.codepoints import learn_frequent
 from fastbpe.training.sentences import SentenceSource
 
 SENTENCES = ["b a b", "c b <s>d"]
