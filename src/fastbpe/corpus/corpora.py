@@ -29,7 +29,7 @@ Source = Path_ | Iterable[Path_ | Document]
 
 _BATCH_SIZE = 1 << 20  # characters or bytes of a batch, which ends with the first document that reaches this size
 _PATH_SUFFIXES = (*KINDS, *PACKINGS, *REFUSED)  # a str that ends with one looks like a path
-_MAX_PATH_CHARACTERS = 1024  # a longer str is a text
+_MAX_PATH_CHARACTERS = 1024  # a str of this length or more does not look like a path
 # Longest path that any system accepts (Windows). A longer text is not looked up: to parse a text of megabytes as a
 # path takes longer than to count its pieces.
 _MAX_SYSTEM_PATH_CHARACTERS = 1 << 15
@@ -112,6 +112,10 @@ class Corpus:
         OptionError: an option cannot have an effect.
         TrainingError: all strings of a list are files or folders, but not all look like paths.
         TypeError: the source is not a path or an iterable of documents.
+
+    Warns:
+        FormatWarning: a file is listed twice.
+        TrainingWarning: the first of several texts is the name of a file.
     """
 
     def __init__(self, source: Source, reading: ReadingOptions = _DEFAULTS) -> None:
@@ -192,7 +196,10 @@ class Corpus:
         return each_document(self.blocks(cut))
 
     def batches(self, cut: Cut | None = None) -> Iterator[list[Document]]:
-        """Yield the documents in lists of about a million characters. cut: as for `blocks`."""
+        """Yield the documents in lists of about a million characters or bytes; more if the last one is long.
+
+        cut: as for `blocks`.
+        """
         batch: list[Document] = []
         size = 0
         for document in self.documents(cut):
@@ -239,7 +246,7 @@ def _total_size(files: Iterable[AnyPath]) -> int | None:
 
 
 def items_of(source: object) -> tuple[Iterable[Any], bool]:
-    """List the items of a source, and tell whether items of type str are paths.
+    """Return the items of a source, and tell paths from texts.
 
     A single str is a path. Strings in a list or tuple are paths if every one looks like a path; strings in any
     other iterable are texts. An os.PathLike is always a path.
