@@ -120,21 +120,21 @@ class Corpus:
 
     def __init__(self, source: Source, reading: ReadingOptions = _DEFAULTS) -> None:
         self.reading = reading
-        self._listing = Listing(reading.format, reading.text_field)
-        self.left_out, self.skipped = self._listing.left_out, Skipped()
+        listing = Listing(reading.format, reading.text_field)
+        self.left_out, self.skipped = listing.left_out, Skipped()
         items, str_are_paths = items_of(source)
         if not str_are_paths:
             warn_of_names(items)
-        self._items: Iterable[AnyPath | Document] = self._files_and_documents(items, str_are_paths)
+        self._items: Iterable[AnyPath | Document] = _files_and_documents(items, str_are_paths, listing, reading)
         self.n_bytes: int | None = None
         if isinstance(items, (list, tuple)):
             are_paths = [_is_path(item, str_are_paths) for item in items]
             if items and all(are_paths):
-                files = [file for item in items for file in self._listing.files(item)]
-                self._check_effects(formats_of(files, reading.format, reading.text_field))
+                files = [file for item in items for file in listing.files(item)]
+                _check_effects(formats_of(files, reading.format, reading.text_field), reading)
                 self._items, self.n_bytes = files, _total_size(files)
             elif not any(are_paths):
-                self._check_effects(("texts",))
+                _check_effects(("texts",), reading)
 
     @classmethod
     def given(
@@ -211,23 +211,26 @@ class Corpus:
         if batch:
             yield batch
 
-    def _files_and_documents(self, items: Iterable[Any], str_are_paths: bool) -> Iterator[AnyPath | Document]:
-        """Replace each path by its files, when its turn comes."""
-        for number, item in enumerate(items):
-            if not number and not isinstance(items, (list, tuple)) and not _is_path(item, str_are_paths):
-                self._check_effects(("texts",))
-            if type(item) is bytes or (type(item) is str and not str_are_paths):  # fast, and true of most items
-                yield item
-            elif _is_path(item, str_are_paths):
-                yield from self._listing.files(item)
-            elif isinstance(item, (str, bytes)):
-                yield item
-            else:
-                raise TypeError(f"document {number} of the source is {type(item).__name__}, not str or bytes")
 
-    def _check_effects(self, formats: Iterable[str]) -> None:
-        reading = self.reading
-        check_effects(formats, format=reading.format, text_field=reading.text_field, separator=reading.separator)
+def _files_and_documents(
+    items: Iterable[Any], str_are_paths: bool, listing: Listing, reading: ReadingOptions
+) -> Iterator[AnyPath | Document]:
+    """Replace each path by its files, when its turn comes."""
+    for number, item in enumerate(items):
+        if not number and not isinstance(items, (list, tuple)) and not _is_path(item, str_are_paths):
+            _check_effects(("texts",), reading)
+        if type(item) is bytes or (type(item) is str and not str_are_paths):  # fast, and true of most items
+            yield item
+        elif _is_path(item, str_are_paths):
+            yield from listing.files(item)
+        elif isinstance(item, (str, bytes)):
+            yield item
+        else:
+            raise TypeError(f"document {number} of the source is {type(item).__name__}, not str or bytes")
+
+
+def _check_effects(formats: Iterable[str], reading: ReadingOptions) -> None:
+    check_effects(formats, format=reading.format, text_field=reading.text_field, separator=reading.separator)
 
 
 def _is_path(item: object, str_are_paths: bool) -> bool:
