@@ -55,6 +55,15 @@ def some(cases: Sequence[T], n: int) -> Sequence[T]:
     return [cases[i] for i in sorted(random.Random(SEED).sample(range(len(cases)), n))]
 
 
+def code_points() -> list[str]:
+    """List all characters; of planes 4 to 13, which are empty, each 61st, so one of each row of 64 in a table.
+
+    The long form has all of them.
+    """
+    empty = range(0x40000, 0xE0000, 1 if FULL else 61)
+    return [*map(chr, [*range(0xD800), *range(0xE000, 0x40000), *empty, *range(0xE0000, 0x110000)])]
+
+
 def share_of(n: int) -> int:
     """Return how many cases a test must at least have compared: a part of n, the number for the whole sample."""
     return n // SHARE
