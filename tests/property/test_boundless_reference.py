@@ -17,7 +17,7 @@ from helpers.sampling import SEED, n_rounds
 from reference.boundless import Operations, encode_boundless, train_boundless
 from reference.measuring import offsets
 
-N_TEXTS = n_rounds(480, 2400)
+N_TEXTS = n_rounds(320, 2400)
 PARTS = 8
 # In the last ones, the text after a piece decides where it ends: superwords are spelled like words.
 PATTERNS = [

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastbpe import SpecialTokenError, Tokenizer
+from helpers.sampling import n_rounds
 from helpers.streaming import BITS, NAMES, made
 from helpers.text_strategies import texts
 
@@ -31,7 +32,7 @@ def fits(tokenizer: Tokenizer, text: str, n: int) -> bool:
 
 @pytest.mark.daily
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=n_rounds(50, 50), deadline=None)
 @given(changes=edits, size=st.sampled_from([1, 4, 256]))
 def test_conversation_equals_the_whole_after_every_edit(
     name: str, changes: list[tuple[str, int, int, str]], size: int

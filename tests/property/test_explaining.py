@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fastbpe import Tokenizer
 from fastbpe.tokenizer.shown.explaining import Explanation, Piece
+from helpers.sampling import n_rounds
 from helpers.streaming import BITS, NAMES, made
 from helpers.text_strategies import texts
 
@@ -28,7 +29,7 @@ def changed(explanation: Explanation) -> str:
 
 @pytest.mark.daily
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=n_rounds(60, 60), deadline=None)
 @given(text=some_texts, allowed=st.sampled_from(["all", ()]))
 def test_explanation_has_the_ids_of_encode(name: str, text: str, allowed: str | tuple[()]) -> None:
     tokenizer = made(name)

@@ -21,8 +21,10 @@ REPLACEMENT = "\ufffd".encode()
 
 
 @cache
-def missed_words(letters: str, vocab_size: int, pattern: str) -> tuple[dict[bytes, int], list[str], list[list[int]]]:
-    """Return the ranks of a vocabulary learned from short words, texts of longer ones, and their ids by tiktoken."""
+def missed_words(
+    letters: str, vocab_size: int, pattern: str
+) -> tuple[dict[bytes, int], list[str], list[list[int]]]:
+    """Return the ranks of a vocabulary of short words, texts of longer words, and their ids by tiktoken."""
     rng = random.Random(3)
     words = ["".join(rng.choices(letters, k=rng.randint(1, 12))) for _ in range(4000)]
     trained = fastbpe.train([" ".join(words)], vocab_size=vocab_size, pattern=pattern, progress=False)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import fastbpe
 from fastbpe._core.encode.text_cuts import encode_part
+from helpers.sampling import n_rounds
 from helpers.streaming import BITS, NAMES, made
 from helpers.text_strategies import texts
 
@@ -19,7 +20,7 @@ some_texts = st.one_of(st.lists(st.sampled_from([*BITS, "\udc4d"]), max_size=8).
 
 @pytest.mark.daily
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=n_rounds(80, 80), deadline=None)
 @given(a=some_texts, b=some_texts, allowed=st.sampled_from(["all", ()]))
 def test_joins_tells_whether_ids_of_parts_equal_the_sum(
     name: str, a: str, b: str, allowed: str | tuple[()]
