@@ -228,12 +228,12 @@ TRAPS = {
 @pytest.mark.daily
 @pytest.mark.parametrize("trap", TRAPS)
 def test_a_long_word_is_encoded(trap: str) -> None:
-    """Time grows with the length of a word: if it grew with the square, each of these would take an hour."""
+    """Time grows with the length of a word: if it grew with the square, each of these would take minutes."""
     letters, scored = TRAPS[trap]
     pieces = [(b"<unk>", 0.0, UNKNOWN), *((piece.encode(), score, NORMAL) for piece, score in scored)]
     vocabulary = [["<unk>", 0.0], *map(list, scored)]
     of_file = load(tokenizer_json({"type": "Unigram", "unk_id": 0, "vocab": vocabulary}, "whole"))
-    text = letters * (4_000_000 // len(letters))
+    text = letters * (2_000_000 // len(letters))
     for tokenizer in (Tokenizer(unigram_model(pieces)), of_file):
         assert tokenizer.count(text) == len(tokenizer.encode(text))
 
