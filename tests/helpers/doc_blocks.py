@@ -98,6 +98,11 @@ def check_output(block: Block, printed: str, where: str) -> None:
         assert not printed, f"{where}: the page does not show what the block prints:\n{printed}"
 
 
+def runs_with(block: Block, needs: str) -> bool:
+    """Tell whether a block needs no more than these names."""
+    return {*block.needs.split()} <= {*needs.split()}
+
+
 def run_blocks(page: Path, needs: str = "", tell: Callable[[Block, str, str], None] = check_output) -> None:
     """Run the blocks of a page in order and in one namespace.
 
@@ -107,14 +112,17 @@ def run_blocks(page: Path, needs: str = "", tell: Callable[[Block, str, str], No
     Args:
         page: the page.
         needs: names of packages, commands and vocabularies that are there; Python blocks that need others do not
-            run.
+            run. The page ends with the last block that has some: the rest runs as it does without them.
         tell: function that gets each block that ran, its output, and its place.
     """
     namespace: dict[str, object] = {"__name__": "__main__"}
-    for block in blocks_of(page):
+    blocks = blocks_of(page)
+    while needs and not (blocks[-1].language == "python" and blocks[-1].needs and runs_with(blocks[-1], needs)):
+        blocks = blocks[:-1]
+    for block in blocks:
         where = f"{page.name}, line {block.line}"
         if block.language == "python":
-            if {*block.needs.split()} <= {*needs.split()}:  # tracebacks show the line of the page
+            if runs_with(block, needs):  # tracebacks show the line of the page
                 printed = io.StringIO()
                 with contextlib.redirect_stdout(printed):
                     exec(compile("\n" * block.line + block.code, str(page), "exec"), namespace)
