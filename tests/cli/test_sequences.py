@@ -188,7 +188,7 @@ def test_long_sequences_are_one_line(run: Run) -> None:
         ),
         (
             ["train", "codes.txt", "-o", "c.json", "--mode", "ids", "--vocab-size", "7", "--base-size", "4"],
-            ["c.json: a tokenizer of sequences can be written only as a .fbpe file"],
+            ["c.json: --mode ids writes only .fbpe files"],
         ),
         (["train", "codes.txt", "-o", "c.fbpe", "--vocab-size", "300", "--base-size", "4"], ["--mode ids"]),
     ],

@@ -25,7 +25,8 @@ replaced, the new one is read back and, unless --drop is given, must return the 
 for every token and for many pairs of tokens.
 
 Unigram models can be converted between sentencepiece's .model, tokenizer.json and .gguf.
-The command warns if texts with several equally good segmentations may get other ids."""
+The command warns if texts with several equally good segmentations may get other ids.
+It also warns if a .gguf of a WordPiece or SuperBPE model gives some texts other ids."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

@@ -75,7 +75,7 @@ def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:
         options: arguments of `train` from the command line.
     """
     if Path(args.output).suffix not in ("", ".fbpe"):
-        raise FormatError(f"{args.output}: a tokenizer of sequences can be written only as a .fbpe file")
+        raise FormatError(f"{args.output}: --mode ids writes only .fbpe files")
     if args.option:
         raise TrainingError(
             f"--option {args.option[0][0]}=... works only with --mode codepoint or unigram, not with --mode ids"

@@ -19,8 +19,9 @@ from fastbpe.training.codepoint_model import training_options
 SUMMARY = "describe a tokenizer"
 DETAILS = """
 
-Prints the size of the vocabulary, its split pattern, special tokens and roles, the
-longest tokens, and how it was trained, if the file records it."""
+Prints the mode, the size of the vocabulary, its merges, split pattern, fingerprint, special
+tokens, roles and longest tokens, the instruction set that fastbpe uses, and how the
+tokenizer was trained, if the file records it."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

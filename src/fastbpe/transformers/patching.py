@@ -29,7 +29,7 @@ def patch(*, existing: bool = False) -> None:
     a warning.
 
     The backend handles a tokenizer's first three short calls: fastbpe builds its tables for the fourth call, or
-    for a call with more than 10,000 characters. `accelerate` builds them at once.
+    for a call with more than 10,000 characters or ids. `accelerate` builds them at once.
 
     Args:
         existing: also accelerate the tokenizers that already exist.
