@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="decode each line or document by itself, and write a line ending after it",
     )
     parser.add_argument(
-        "--dtype", choices=READABLE, help="type of the ids in a .bin file that has no .json file next to it"
+        "--dtype", choices=READABLE, help="type of the ids in a .bin file without a header, .json or .idx file"
     )
 
 

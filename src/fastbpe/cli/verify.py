@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="file of ids, folder of shards, or vocabulary (but not one from `train --mode ids`)",
     )
-    add("--dtype", choices=READABLE, help="type of the ids in a .bin file that has no .json file next to it")
+    add("--dtype", choices=READABLE, help="type of the ids in a .bin file without a header, .json or .idx file")
     add(
         "--inputs",
         metavar="FOLDER",
