@@ -29,8 +29,8 @@ API ({{"messages": [...], "tools": [...]}}), or several of them, in an array or 
 line. The chat template of the model (-m FOLDER, or a .fbpe made from it; needs jinja2), or
 the one that --template chooses, turns each chat into text, and the tokens of that text are
 counted. gpt-oss needs no template: its format, harmony, is built in. For OpenAI's closed
-models the count is an estimate. A template is a program: it runs in a separate process, with
-limits on time (10 seconds per chat), memory and text.{documents.DETAILS}"""
+models the count is an estimate. A template is a program: it runs in a separate process,
+with limits on time (10 seconds per chat), memory and text.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

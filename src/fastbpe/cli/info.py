@@ -19,7 +19,7 @@ from fastbpe.training.codepoint_model import training_options
 SUMMARY = "describe a tokenizer"
 DETAILS = """
 
-Prints the mode, the size of the vocabulary, its merges, split pattern, fingerprint, special
+Prints the mode, the numbers of tokens and merges, the split pattern, fingerprint, special
 tokens, roles and longest tokens, the instruction set that fastbpe uses, and how the
 tokenizer was trained, if the file records it."""
 EXAMPLE = r"""
