@@ -112,7 +112,7 @@ class InvalidTokenError(FastbpeError, KeyError):
 
 
 class MissingByteError(VocabularyError, KeyError):
-    """Error for a text with a byte that no token of the vocabulary covers.
+    """Error for a text that needs the token of a byte in a vocabulary that lacks it.
 
     >>> import fastbpe
     >>> encoding = fastbpe.tiktoken.Encoding("a", pat_str=".+", mergeable_ranks={b"a": 0}, special_tokens={})

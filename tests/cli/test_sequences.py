@@ -243,6 +243,8 @@ def test_fields_of_json_lines_hold_sequences(run: Run) -> None:
     assert trained(run, "codes.jsonl", "--text-field", "codes") == trained(run, "codes.txt")
     encoded = run("encode", "-m", "codes.fbpe", "codes.txt").out
     assert run("encode", "-m", "codes.fbpe", "codes.jsonl", "--text-field", "codes").out == encoded
+    Path("codes.jl").write_text(Path("codes.jsonl").read_text())
+    assert run("encode", "-m", "codes.fbpe", "codes.jl", "--text-field", "codes").out == encoded
     assert run("encode", "-m", "codes.fbpe", "codes.jsonl").failed_with("codes.jsonl:1: no field 'input_ids'")
 
 

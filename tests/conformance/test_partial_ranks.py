@@ -75,7 +75,7 @@ def test_byte_without_a_token_is_named() -> None:
     assert ours.encode("xyz") == [1]  # a whole piece needs no bytes
     with pytest.raises(
         fastbpe.MissingByteError,
-        match="the text contains the byte 0x62, which no token of 'small' covers; add all 256 single bytes",
+        match="the text contains the byte 0x62, which is not a token of 'small'; add all 256 single bytes",
     ):
         ours.encode("ab")
     assert issubclass(fastbpe.MissingByteError, (ValueError, KeyError))

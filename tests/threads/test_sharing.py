@@ -346,12 +346,12 @@ def test_failure_to_start_threads_gives_the_same_ids(
     def refuse(*arguments: Any) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(threads, "_kept_threads", None)
+    monkeypatch.setattr(threads, "_kept_threads", threads._KeptThreads())
     monkeypatch.setattr(_thread, "start_new_thread", refuse)
     assert code_tokenizer.encode_ordinary(text, num_threads=4) == expected
     assert ids_of_batch(code_tokenizer, [text, text], num_threads=4) == [expected, expected]
     monkeypatch.undo()
-    monkeypatch.setattr(threads, "_kept_threads", None)
+    monkeypatch.setattr(threads, "_kept_threads", threads._KeptThreads())
     start, started = _thread.start_new_thread, []
 
     def start_one(*arguments: Any) -> None:

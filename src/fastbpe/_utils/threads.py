@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
     from typing import Any
 
-_MAX_THREADS = 256  # maximum threads of a call: each may have its own memory
-_POLL_INTERVAL = 1e-3  # seconds between two checks whether threads have ended
-_kept_threads: _KeptThreads | None = None
+_MAX_THREADS = 256  # maximum threads that a call may choose or start: each may have its own memory
+_POLL_INTERVAL = 1e-3  # seconds between two checks whether threads are still at work
 _n_forks = 0  # forks between the process that imported this module and this process
 
 
@@ -43,7 +42,7 @@ def usable_threads(num_threads: int | None) -> int:
     if num_threads is None:
         chosen = os.environ.get("FASTBPE_NUM_THREADS", "")
         if not chosen:
-            return usable_cores()
+            return min(usable_cores(), _MAX_THREADS)
         if not chosen.isdecimal() or not decimal(chosen):
             raise ValueError(f"FASTBPE_NUM_THREADS={chosen!r:.60}: must be an integer of at least 1")
         return min(decimal(chosen), _MAX_THREADS)
@@ -54,7 +53,9 @@ def usable_threads(num_threads: int | None) -> int:
 
 
 class CallerNeeded(Exception):
-    """Work that may need more stack than a thread of this module has: the caller's thread must do it.
+    """Error of work that may need more stack than a thread of this module has: the caller's thread must do it.
+
+    The work raises it only in a thread of this module (see `is_helper`); its caller runs it again.
 
     Threads of musl have 128 KiB, and only the program may choose another size for all threads to come.
     """
@@ -80,7 +81,7 @@ class ForkSafeLock:
     """
 
     def __init__(self) -> None:
-        self._locks = {_n_forks: _thread.RLock()}  # number of forks → lock; parents' locks stay
+        self._locks = {_n_forks: _thread.RLock()}  # _n_forks of a process → its lock; parents' locks stay
 
     def __enter__(self) -> None:
         lock = self._locks.get(_n_forks)
@@ -91,14 +92,17 @@ class ForkSafeLock:
     def __exit__(self, *_: object) -> None:
         lock = self._locks.get(_n_forks)
         try:
-            if lock is not None:
+            if lock is not None:  # None: forked while locked, and the child has not used its own lock yet
                 lock.release()
         except RuntimeError:  # forked while locked, and the child has used its own lock since
             pass
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may run on."""
+    """Return the number of cores that this process may run on; where the system cannot tell, of all cores.
+
+    A limit on processor time, such as a container's, does not count.
+    """
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -110,7 +114,7 @@ class _Worker:
     Attributes:
         work: the function to run next; None: no work.
         is_dismissed: bool – the thread ends when it is woken.
-        wake: lock that an idle thread waits for.
+        wake: lock that stays locked; releasing it wakes the idle thread, which locks it again.
     """
 
     __slots__ = ("is_dismissed", "wake", "work")
@@ -125,8 +129,9 @@ class _Worker:
 class _KeptThreads:
     """Threads that wait for work.
 
-    Callers hand out work without a lock, because an interrupt might leave it locked forever. A queue is not used
-    either, because importing its module takes as long as encoding half a megabyte of text.
+    Callers hand out work without a lock, because an interrupt might leave it locked forever; append and pop of
+    `idle` are atomic. A queue is not used either, because importing its module takes as long as encoding half a
+    megabyte of text.
 
     Attributes:
         idle: threads that wait, or are about to. If an interrupt loses a thread, it waits forever, and a new
@@ -168,7 +173,7 @@ class _KeptThreads:
         """Run work and wait for more, until dismissed; the body of each thread."""
         _local.is_helper = True
         while not worker.is_dismissed:
-            if worker.work is not None:
+            if worker.work is not None:  # None: an interrupt in `start` came before the work was set
                 try:
                     worker.work()
                 except BaseException:  # work passes its errors on to its callers itself
@@ -181,29 +186,30 @@ class _KeptThreads:
             worker.wake.acquire()
 
 
+_kept_threads = _KeptThreads()
+
+
 def end_idle_threads() -> None:
     """End the threads that wait for work; later calls start others."""
-    if _kept_threads is not None:
-        _kept_threads.dismiss()
+    _kept_threads.dismiss()
 
 
 def start_beside(work: Callable[[], None], n_threads: int) -> int:
     """Run work in threads in addition to the calling one.
 
+    Returns without waiting for them. Errors of the work are lost, so it must pass them on itself.
+
     Args:
-        work: function without arguments. It must be correct in any number of threads, even none, and must return
-            at once if it starts when there is nothing left to do.
-        n_threads: int – number of threads to use at most.
+        work: function without arguments, which each thread calls once. It must be correct in any number of
+            threads, even none, and must return at once if it starts when there is nothing left to do.
+        n_threads: int – number of threads to use at most, without the calling one; below 1: none.
 
     Returns:
-        The number of threads that run it: fewer if the system refuses to start more.
+        The number of threads that run it: at most 256, and fewer if the system refuses to start more.
     """
-    global _kept_threads
-    if _kept_threads is None and n_threads > 0:
-        _kept_threads = _KeptThreads()
     n_started = 0
     try:
-        while _kept_threads is not None and n_started < min(n_threads, _MAX_THREADS):
+        while n_started < min(n_threads, _MAX_THREADS):
             _kept_threads.start(work)
             n_started += 1
     except (RuntimeError, MemoryError):  # the interpreter is shutting down, or may start no more threads
@@ -215,7 +221,8 @@ def wait_for(working: deque[None], interrupted: Callable[[], None] = lambda: Non
     """Wait until a deque is empty, even if signals interrupt the waiting.
 
     Args:
-        working: a deque with one item per working thread. A deque, not a list: popping from a list may allocate.
+        working: a deque to which each thread appends an item before its work, and from which it pops one after
+            it. A deque, not a list: popping from a list may allocate.
         interrupted: function to call at each interrupt; when the waiting ends, the last interrupt is raised.
     """
     interrupt: BaseException | None = None
@@ -230,7 +237,7 @@ def wait_for(working: deque[None], interrupted: Callable[[], None] = lambda: Non
 
 
 class Future:
-    """Result of a call that some thread will run.
+    """Result of a call that some thread will run once.
 
     Storing the outcome allocates no memory (slots, and a lock created before), so that even a MemoryError can be
     stored.
@@ -274,7 +281,10 @@ class Future:
         return self._is_done
 
     def result(self) -> Any:
-        """Wait for the result and return it, or raise the error of the call. Call this only once."""
+        """Wait for the result and return it, or raise the error of the call.
+
+        Call this only once: a second call would wait forever.
+        """
         self._done_lock.acquire()
         value, error, self._value, self._error = self._value, self._error, None, None  # a result may be large
         if error is not None:
@@ -289,7 +299,8 @@ def clear_frames(error: BaseException) -> None:
     """Drop the variables of all finished functions in the traceback of an error that another thread will raise.
 
     They may hold open files, and free-threaded Python frees the error only when the thread that had it runs again.
-    Call this in that thread: without a GIL, a frame must not be cleared while its own thread leaves it.
+    Call this in the thread in which the error arose: without a GIL, a frame must not be cleared while its own
+    thread leaves it. The errors along `__context__` are treated alike.
     """
     one: BaseException | None = error
     while one is not None:
@@ -297,19 +308,21 @@ def clear_frames(error: BaseException) -> None:
         while traceback is not None:
             try:
                 traceback.tb_frame.clear()
-            except RuntimeError:  # a function that still runs
+            except RuntimeError:  # a function that still runs, or since Python 3.13 a suspended generator
                 pass
             traceback = traceback.tb_next
         one = one.__context__
 
 
 class CallPool:
-    """Context manager for threads that run calls in the order of `submit`.
+    """Context manager for threads that start calls in the order of `submit`.
 
-    At its end it waits for the running calls, and drops the calls that have not started.
+    At its end it waits for the running calls, and drops the calls that have not started. So `result` must not be
+    called after the end. Only one thread may use the pool.
 
     Args:
-        n_threads: int – number of threads in addition to the calling one; with 0, `submit` runs the call itself.
+        n_threads: int – number of threads in addition to the calling one. With 0, or if the system starts no
+            thread, `submit` runs the call itself.
     """
 
     def __init__(self, n_threads: int) -> None:
@@ -319,7 +332,7 @@ class CallPool:
         self._ended = False
 
     def submit(self, call: Callable[[], Any]) -> Future:
-        """Queue a call."""
+        """Queue a call, and start another thread if there are fewer than n_threads."""
         future = Future(call)
         if self._n_started < self._n_wanted:
             self._n_started += start_beside(self._work, 1)
@@ -338,7 +351,7 @@ class CallPool:
                 other = self._futures.get_nowait()
             except Empty:
                 break
-            if other is not None:
+            if other is not None:  # None comes only at the end
                 other.run()
         return future.result()
 
@@ -377,7 +390,7 @@ def _queue() -> SimpleQueue[Any]:
 def _forget_threads() -> None:
     """Forget the threads and the locks of the parent. Runs in a forked child."""
     global _kept_threads, _n_forks
-    _kept_threads = None
+    _kept_threads = _KeptThreads()
     _n_forks += 1
 
 

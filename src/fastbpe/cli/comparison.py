@@ -11,6 +11,7 @@ from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.cli.shared_flags import Named
+from fastbpe.corpus.compression import PACKINGS
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.display.shown_tokens import is_superword, sizes_of
 from fastbpe.errors import CheckError
@@ -268,13 +269,13 @@ def _n_lines(text: Document) -> int:
 
 
 def ending_of(name: str) -> str:
-    """Return the extension of a file's name in lower case; .gz and .zst are ignored.
+    """Return the extension of a file's name in lower case, without that of compression.
 
-    >>> ending_of("a/b.TXT.gz"), ending_of("Makefile")
-    ('.txt', '(none)')
+    >>> ending_of("a/b.TXT.gz"), ending_of("b.jsonl.zstd"), ending_of("Makefile")
+    ('.txt', '.jsonl', '(none)')
     """
     path = Path(name.lower())
-    if path.suffix in (".gz", ".zst"):
+    if path.suffix in PACKINGS:
         path = path.with_suffix("")
     return path.suffix or "(none)"
 

@@ -53,7 +53,7 @@ _ARGUMENT = re.compile(
 
 
 def describe(error: BaseException, args: argparse.Namespace | None = None) -> str:
-    """Return an error as one line. An OSError begins with its file and has no number.
+    """Return an error as one line. For an OSError: the name of its file, if known, and the reason, without errno.
 
     args: arguments of the command; the line uses its options in place of Python's argument names.
     """

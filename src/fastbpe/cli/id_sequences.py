@@ -14,6 +14,7 @@ from typing import Any
 from fastbpe._utils.plurals import counted
 from fastbpe.cli import encode_files as encode_ids
 from fastbpe.cli import outputs, streams
+from fastbpe.corpus.source_kinds import KINDS
 from fastbpe.errors import FormatError, InvalidTokenError, TrainingError
 from fastbpe.id_files.parts import beside
 from fastbpe.id_files.reader import open_ids
@@ -35,7 +36,8 @@ _OF_TEXT = (
     "errors",
 )
 _OF_FILES = ("document_start", "document_end", "dtype", "num_threads", "header")
-_WITH_FIELDS = (".jsonl", ".ndjson", ".parquet", ".arrow")  # suffixes of files with sequences in fields
+# Suffixes of files with sequences in fields.
+_WITH_FIELDS = {suffix for suffix, kind in KINDS.items() if kind in ("jsonl", "parquet", "arrow")}
 
 
 def read(name: str, field: str | None = None) -> Iterator[Any]:
@@ -129,7 +131,7 @@ def encode_files(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None
 
 def _fields(args: argparse.Namespace) -> tuple[str, ...]:
     """Return the flag for fields, if a file has them."""
-    named = any({*Path(name).suffixes} & {*_WITH_FIELDS} for name in files_of(args))
+    named = any({*Path(name).suffixes} & _WITH_FIELDS for name in files_of(args))
     return ("text_field",) if named else ()
 
 

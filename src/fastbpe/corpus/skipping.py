@@ -1,4 +1,4 @@
-"""Documents that cannot be read: the options for them, and a record of the documents that were left out."""
+"""Documents that cannot be read: the options for them, and a record of documents or files that were left out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastbpe.errors import FormatError
 ON_ERROR = ("raise", "skip")  # for documents that cannot be read
 ERRORS = ("strict", "replace")  # for bytes that are not UTF-8
 
-_MAX_NAMED = 10  # documents that the record names; it only counts the others, so that memory stays bounded
+_MAX_NAMED = 10  # items that a record names; it only counts the others, so that memory stays bounded
 
 
 def check_choices(on_error: object, errors: object) -> None:
@@ -24,11 +24,13 @@ def check_choices(on_error: object, errors: object) -> None:
 class Skipped:
     """Record of documents that on_error="skip" left out. Call it with the error for each document.
 
-    `listing` uses it, with `add`, for the files that folders leave out.
+    The unread rest of a damaged file counts as one document. `listing` uses a record, with `add`, for the files in
+    folders that are not used.
 
     Attributes:
-        n: int – number of documents.
-        first: list of str – errors of the first ten, each with file and line or row.
+        n: int – number of documents, or of files.
+        first: list of str – errors of the first ten that were recorded, each with the document's place: file and
+            line, row or offset, or the number of a text in memory. For files of folders, their paths.
 
     >>> skipped = Skipped()
     >>> skipped(FormatError("a.jsonl:3: not a line of JSON"))
@@ -49,6 +51,9 @@ class Skipped:
                 self.first.append(str(error))
 
     def add(self, n: int, first: Iterable[str]) -> None:
-        """Add a later record."""
+        """Add a later record, by its attributes. No other thread may use this record at the same time.
+
+        first: all that the other record names; the items beyond the tenth are dropped.
+        """
         self.n += n
         self.first = [*self.first, *first][:_MAX_NAMED]

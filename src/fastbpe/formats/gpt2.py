@@ -121,7 +121,8 @@ class Contents(NamedTuple):
     """Contents of the two files.
 
     Attributes:
-        token_bytes, token_ends, merges: as in `Model`.
+        token_bytes, token_ends: as in the core's `Vocabulary`.
+        merges: as in `Model`.
         names: text → id, for each token whose text does not represent bytes.
         unmade: ids of tokens with several bytes that no merge makes.
         empty: id of the empty token; None: no such token.

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-Part = tuple[int, int]  # start and end
+Part = tuple[int, int]  # indices of the first id of a part and of the id after its last
 
 
 class Truncation(NamedTuple):
@@ -17,8 +17,8 @@ class Truncation(NamedTuple):
 
     limit: maximum number of ids of a text, or of two together, without the frame.
     stride: number of ids that a part shares with the part before it.
-    strategy: "longest_first", "only_first" or "only_second".
-    left: cut ids off at the start of the text.
+    strategy: "longest_first", "only_first" or "only_second"; which text of a pair is cut. `parts_of` ignores it.
+    left: cut ids off at the start of the text, not at its end.
     """
 
     limit: int
@@ -30,7 +30,9 @@ class Truncation(NamedTuple):
 def read_truncation(settings: Mapping[str, Any], n_added: int) -> Truncation | None:
     """Read the settings of a `tokenizers.Tokenizer`; None if that library must apply them or raise an error.
 
-    n_added: number of ids of the frame.
+    In the result, the limit is positive and the stride is smaller than the limit.
+
+    settings: value of its property `truncation`. n_added: number of ids of the frame.
     """
     limit = settings["max_length"] - n_added
     if limit <= 0 or settings["stride"] >= limit:
@@ -39,7 +41,11 @@ def read_truncation(settings: Mapping[str, Any], n_added: int) -> Truncation | N
 
 
 def lengths_of_pair(truncation: Truncation, n_first: int, n_second: int) -> tuple[int, int] | None:
-    """Return how many ids of two texts are kept; None if tokenizers raises an error for them."""
+    """Return how many ids of two texts are kept; None if the strategy would leave no id of the text that it cuts.
+
+    For None, tokenizers raises an error. It also raises one if a text is cut to no more ids than the stride, which
+    the caller must check. Requires: the limit is positive.
+    """
     limit, strategy = truncation.limit, truncation.strategy
     n_over = n_first + n_second - limit
     if n_over <= 0:
@@ -48,7 +54,8 @@ def lengths_of_pair(truncation: Truncation, n_first: int, n_second: int) -> tupl
         return (n_first - n_over, n_second) if n_first > n_over else None
     if strategy == "only_second":
         return (n_first, n_second - n_over) if n_second > n_over else None
-    # Longest first: the shorter text is kept whole, unless both are longer than half of the limit.
+    # Longest first: the shorter text is kept whole, unless both are longer than half of the limit. Then each gets
+    # half, and the longer one gets the odd id; of equally long ones, the second.
     short = min(n_first, n_second)
     long = limit - short
     if short > limit or long < short:
@@ -57,7 +64,11 @@ def lengths_of_pair(truncation: Truncation, n_first: int, n_second: int) -> tupl
 
 
 def parts_of(truncation: Truncation, n: int, limit: int) -> list[tuple[int, int]]:
-    """Return (start, end) of the part of n ids that is kept, and of the parts cut off, in tokenizers' order."""
+    """Return (start, end) of the part of n ids that is kept, and of the parts cut off, in tokenizers' order.
+
+    limit: maximum number of ids of a part. In a pair it is the text's share of `truncation.limit`, which is not
+    read here. Requires: n <= limit, or the stride is smaller than limit.
+    """
     if n <= limit:
         return [(0, n)]
     step = limit - truncation.stride
@@ -76,7 +87,10 @@ def parts_of(truncation: Truncation, n: int, limit: int) -> list[tuple[int, int]
 
 
 def pairs_of_parts(firsts: list[Part], seconds: list[Part]) -> list[tuple[Part, Part]]:
-    """Pair the parts of two texts, in tokenizers' order: first the kept parts, then pairs with a part cut off."""
+    """Pair the parts of two texts, in tokenizers' order: first the kept parts, then pairs with a part cut off.
+
+    firsts, seconds: results of `parts_of`, so the first item of each is the kept part.
+    """
     kept_first, kept_second = firsts[0], seconds[0]
     return [
         (kept_first, kept_second),

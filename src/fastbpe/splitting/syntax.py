@@ -277,7 +277,7 @@ class _Parser:
         return self._capture(start, None)
 
     def _inside(self, start: int, flags_end: bool = False) -> Node:
-        """Read up to and with the closing parenthesis; if `flags_end`, flags set inside end there.
+        """Read up to and including the closing parenthesis; if `flags_end`, flags set inside end there.
 
         In tiktoken's engine, flags end with their group only in (?:...) and (?i:...). Flags set in other groups
         stay active after the group, unlike in any other engine; here they raise PatternError.

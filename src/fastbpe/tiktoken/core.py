@@ -316,7 +316,7 @@ class _PartialEncoding(Encoding):
         if greatest >= self.n_vocab:
             missing = self._merging.tokens()[greatest]
             raise MissingByteError(
-                f"the text contains the byte 0x{missing[0]:02x}, which no token of {self.name!r} covers; add all "
+                f"the text contains the byte 0x{missing[0]:02x}, which is not a token of {self.name!r}; add all "
                 "256 single bytes to mergeable_ranks"
             )
 

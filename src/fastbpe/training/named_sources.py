@@ -15,16 +15,16 @@ from fastbpe.errors import TrainingError
 if TYPE_CHECKING:
     from fastbpe.corpus.corpora import Source
 
-_ALPHA = 2.0
-_EXAMPLE = '{"en": "en/", "de": "de/"}'
+_ALPHA = 2.0  # default of `Parity(alpha=)`
+_EXAMPLE = '{"en": "en/", "de": "de/"}'  # for errors
 
 
 def check_named(source: Any, what: str) -> None:
-    """Check that a value is a mapping of names to sources.
+    """Check that a value is a mapping of names to sources. The sources are not checked.
 
     Args:
         source: the value.
-        what: description of the value, for the error.
+        what: description of the value with which the error begins.
 
     Raises:
         TrainingError: the value is a source or counts instead, or it is empty.
@@ -51,7 +51,10 @@ def check_not_named(source: Any) -> None:
 
 
 def check_names(names: Iterable[object], known: Collection[str], argument: str) -> None:
-    """Raise TrainingError for a name that is not a source's. argument: name of the argument, for the error."""
+    """Raise TrainingError for a name that is not a source's.
+
+    known: names of the sources. argument: name of the argument that has the names, for the error.
+    """
     for name in names:
         if name not in known:
             raise TrainingError(
@@ -62,6 +65,10 @@ def check_names(names: Iterable[object], known: Collection[str], argument: str) 
 
 def weights_of(weights: Any, names: Collection[str]) -> dict[str, int]:
     """Return the weight of each source; 1 for a source without a weight.
+
+    Args:
+        weights: argument of `train`.
+        names: names of the sources.
 
     Raises:
         TrainingError: a weight is below 1, or there is no source with that name.
@@ -78,7 +85,10 @@ def weights_of(weights: Any, names: Collection[str]) -> dict[str, int]:
 
 
 def _are_counts(source: Mapping[Any, Any]) -> bool:
-    """Tell, by its first value, whether a mapping has pieces as keys and counts as values."""
+    """Tell, by its first value, whether a mapping has pieces as keys and counts as values.
+
+    A value other than None, a path or an iterable is taken as a count. An empty mapping has no counts.
+    """
     first = next(iter(source.values()), None)
     return first is not None and not isinstance(first, (str, bytes, Iterable)) and not hasattr(first, "__fspath__")
 
@@ -106,7 +116,7 @@ class Parity:
             language. Without dev and ratio, the merge goes to the language whose training text has the most
             tokens.
         window: int – a language that has learned more than alpha / (number of languages) of the last `window`
-            merges must wait, as long as another language has pairs left. None: no limit.
+            merges must wait, as long as another language with pairs left need not wait. None: no limit.
         alpha: float – see window; above 0. Default: 2.0.
         global_merges: int – number of first merges that are chosen as in ordinary training, by the counts of all
             languages together. Default: 0.
@@ -167,7 +177,7 @@ def check_parity(
         parity: the options.
         languages: names of the sources.
         mode, base: as for `train`.
-        options: the caller's options for the mode.
+        options: the options for the mode that the caller has given; no defaults.
 
     Raises:
         TrainingError: the run cannot use it, or dev or ratio has an unknown language or lacks one.
@@ -192,7 +202,7 @@ def check_parity(
 
 
 def facts_of_parity(parity: Parity) -> dict[str, Any]:
-    """Return the options in the form of the training report."""
+    """Return the options in the form of the training report, which tells of dev only whether it was given."""
     window = {} if parity.window is None else {"window": parity.window, "alpha": parity.alpha}
     ratio = {} if parity.ratio is None else {"ratio": parity.ratio}
     return {"dev": parity.dev is not None, **ratio, **window, "global_merges": parity.global_merges}
@@ -207,7 +217,10 @@ def _checked_ratio(ratio: Any) -> dict[str, float]:
 def _positive(name: str, number: Any) -> float:
     if not isinstance(number, Real) or isinstance(number, bool):
         raise TypeError(f"{name} must be a number, not {type(number).__name__}")
-    checked = float(number)
+    try:
+        checked = float(number)
+    except OverflowError:  # an integer
+        checked = math.inf
     if not (math.isfinite(checked) and checked > 0):
         raise TrainingError(f"{name} is {number}: it must be a finite number above 0")
     return checked

@@ -47,7 +47,7 @@ class Pretokenizer(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceSource:
-    """Text for code-point training.
+    """Text whose sentences are counted, for a model of any of sentencepiece's types.
 
     Attributes:
         texts: documents or blocks of them, whose lines are the sentences; or sentences.
@@ -129,7 +129,8 @@ def _tsv_lines(counts: Mapping[Any, Any]) -> Iterator[bytes]:
         data, n = checked_count(sentence, number, "sentence")
         if b"\t" in data:
             raise SpecError(
-                f"sentence {short_repr(sentence)} contains a tab, which separates it from its count; replace it",
+                f"sentence {short_repr(sentence)} contains a tab, but fastbpe reads what follows a tab as the "
+                "count of the sentence; replace the tab",
                 "",
             )
         if n:

@@ -286,7 +286,7 @@ def _seeds(
 
     run: function that distributes the search, which has about n_parts parts.
 
-    Returns them with the logarithms of their shares of all weights; a weight is count times length.
+    Returns the pieces, and the logarithm of each one's share of all weights; a weight is count times length.
     """
     characters = _sorted((chr(c).encode(), n) for c, n in counts.items())
     pieces, scores = [piece for piece, _ in characters], [float32(n) for _, n in characters]

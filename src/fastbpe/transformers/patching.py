@@ -15,18 +15,18 @@ from fastbpe.transformers.decode_stream import STOCK, DecodeStream
 from fastbpe.transformers.engine import has_engine, logger
 from fastbpe.transformers.watching import stop_watching
 
-_lock = threading.RLock()
-_stock_init: list[Any] = []  # the stock __init__ while it is patched
-_accelerated: weakref.WeakSet[Any] = weakref.WeakSet()
+_lock = threading.RLock()  # for replacing and restoring, not for each new tokenizer
+_stock_init: list[Any] = []  # the stock __init__ while it is patched; else empty
+_accelerated: weakref.WeakSet[Any] = weakref.WeakSet()  # tokenizers that `_take` has accelerated
 
 
 def patch(*, existing: bool = False) -> None:
     """Accelerate every tokenizer that transformers loads or creates from now on, as `accelerate` does.
 
     This also replaces `tokenizers.decoders.DecodeStream` by a faster class with the same results, even in modules
-    that have already imported it. Calling `patch` again only has the effect of `existing`. If fastbpe does not
-    support the installed version of transformers, no tokenizer is changed; the logger "fastbpe.transformers" emits
-    a warning.
+    that have already imported it under this name. Calling `patch` again only has the effect of `existing`. If
+    fastbpe does not support the installed version of transformers, no tokenizer is changed; the logger
+    "fastbpe.transformers" emits a warning.
 
     The backend handles a tokenizer's first three short calls: fastbpe builds its tables for the fourth call, or
     for a call with more than 10,000 characters or ids. `accelerate` builds them at once.
@@ -64,6 +64,8 @@ def patch(*, existing: bool = False) -> None:
 def unpatch() -> None:
     """Undo `patch`, and restore the tokenizers that it accelerated, but not those that only `accelerate` changed.
 
+    Copies of accelerated tokenizers, also unpickled ones, stay accelerated.
+
     >>> unpatch()
     """
     with _lock:
@@ -77,11 +79,14 @@ def unpatch() -> None:
             if is_accelerated(tokenizer):
                 give_back(tokenizer)
         _accelerated.clear()
-        stop_watching(has_engine)
+        stop_watching(has_engine)  # restores tokenizers' methods, unless another engine needs them
 
 
 def _take(tokenizer: Any) -> None:
-    """Accelerate a tokenizer, unless `why_not` has a reason; fastbpe builds its tables only after a few calls."""
+    """Accelerate a tokenizer, unless it is accelerated already or `why_not` has a reason, which is logged.
+
+    fastbpe builds its tables later, as `patch` says.
+    """
     if is_accelerated(tokenizer):
         return
     reason = why_not(tokenizer)
@@ -93,7 +98,10 @@ def _take(tokenizer: Any) -> None:
 
 
 def _swap_streams(old: Any, new: Any) -> None:
-    """Replace a stream class by another in each module, except fastbpe's, that has imported it under its name."""
+    """Replace a stream class by another in each module, except fastbpe's, that has it as `DecodeStream`.
+
+    fastbpe's own modules need the faster class also after `unpatch`.
+    """
     for name, module in list(sys.modules.items()):
         if getattr(module, "__dict__", {}).get("DecodeStream") is old and not name.startswith("fastbpe."):
             module.__dict__["DecodeStream"] = new

@@ -158,7 +158,7 @@ def test_counts_in_code_point_mode_count_sentences() -> None:
     assert counted == fastbpe.train(["ab ab\n" * 3 + "ac\n" * 2], **options)
     assert fastbpe.train({"ab\nab": 1}, **options).training_report["n_sentences"] == 1
     for source, more, error, message in (
-        ({"a\tb": 1}, {}, TrainingError, "'a.tb' contains a tab, which separates it from its count"),
+        ({"a\tb": 1}, {}, TrainingError, "'a.tb' contains a tab, but fastbpe reads what follows a tab"),
         ({"a": -1}, {}, ValueError, "must not be negative"),
         ({5: 1}, {}, TypeError, "sentence 5 is int, not bytes or str"),
         (

@@ -225,6 +225,7 @@ def train(source: Any = TEXTS, **options: Any) -> Callable[[], Any]:
         (parity(window=2.5), TypeError, "window must be an integer"),
         (parity(alpha=1.0), TrainingError, "pass window=, too"),
         (parity(window=5, alpha=0), TrainingError, "alpha is 0: it must be a finite number above 0"),
+        (parity(window=5, alpha=10**400), TrainingError, "it must be a finite number above 0"),
         (parity(window=5, alpha="2"), TypeError, "alpha must be a number"),
         (parity(global_merges=-1), TrainingError, "global_merges=-1: must be at least 0"),
     ],

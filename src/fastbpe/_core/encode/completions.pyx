@@ -363,9 +363,10 @@ cdef class _Trial:
     cdef int _merge_after(self, size_t start, size_t end) except -1:
         """Append the ids of a long piece that continues after the tail, by merging only its end.
 
-        Neighbouring ids of a merged text stay if merging the bytes of any two neighbours yields these two. The
-        reason: the first merge to cross a border would also be the best one in the bytes of the two ids next to
-        the border. So the end is merged again only back to a border for which this holds.
+        Ids side by side are the result of merging their bytes if, for every two neighbours, merging the bytes of
+        the two yields these two. The reason: the first merge to cross a border would also be the best one in the
+        bytes of the two ids next to the border. So the end is merged again only back to a border whose two ids
+        pass this test (`_side_by_side`).
         """
         cdef const Tables* t = &self._vocabulary.tables
         cdef _Merged merged = self._merged(start, self._n_tail)

@@ -44,7 +44,10 @@ cdef int _check_rows(
 ) except -1:
     cdef Py_ssize_t i
     if counts.shape[0] != n or columns.shape[0] != n:
-        raise ValueError(f"{counts.shape[0]} counts and {columns.shape[0]} columns for {n} rows")
+        raise ValueError(
+            f"{n} rows, but {counts.shape[0]} counts and {columns.shape[0]} first columns: the three numbers must "
+            "be equal"
+        )
     for i in range(n):
         if counts[i] < 0 or columns[i] < 0 or columns[i] > width - counts[i]:
             raise ValueError(f"row {i}: {counts[i]} ids from column {columns[i]} on do not fit into {width} columns")

@@ -161,7 +161,7 @@ cdef bint _link(const Tables* tables, const uint8_t* piece, size_t n, Dropout* d
 cdef bint _link_spelled(const Tables* tables, const uint8_t* piece, size_t* n, Dropout* dropout) except -1 nogil:
     """Do the work of _link() for a piece of characters; False if out of memory.
 
-    n: the bytes of the piece; receives the number of its symbols, whose positions are 0 to n - 1.
+    n: length of the piece in bytes; receives the number of its symbols, whose positions are 0 to n - 1.
     """
     cdef Link* links = dropout.links
     cdef Ids ids = Ids(NULL, 0, 0), lengths = Ids(NULL, 0, 0)

@@ -1,10 +1,11 @@
 """Learn merges over several languages, as tokenizers' ParityBpeTrainer does (Foroutan et al., arXiv 2508.04796).
 
-Each step chooses a language, takes the best pair of its words, and merges it in all languages. Every language is a
-`Corpus` with its own counts and queue; ids are shared. The cost of a step is proportional to the pair's
-occurrences, plus one look-up per corpus, whereas the original reads all dev words in each step. Every merge is
-applied to all corpora at once, so in each of them a pair gains no occurrences after the merge that creates it,
-which merge_learner.pyx relies on. An index finds the pair that another corpus chose.
+The first `global_merges` steps take the best pair of all languages together. Each later step chooses a language
+and takes the best pair of its words. Each pair is merged in all languages. Every language is a `Corpus` with its
+own counts and queue; ids are shared. The cost of a step is proportional to the pair's occurrences, plus one
+look-up per corpus, whereas the original reads all dev words in each step. Every merge is applied to all corpora
+at once, so in each of them a pair gains no occurrences after the merge that creates it, which merge_learner.pyx
+relies on. An index finds the pair that another corpus chose.
 """
 
 cimport cython

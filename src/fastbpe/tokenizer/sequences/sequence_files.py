@@ -2,8 +2,8 @@
 
 - .npy: a one-dimensional array is a sequence; each row of a two-dimensional array is one. If a .npy, .bin or .idx
   has files that define its documents, each document is a sequence.
-- .jsonl, .ndjson, also .gz and .zst: a line is a list of integers, or an object with such a list in a field. Blank
-  lines are skipped.
+- .jsonl, .ndjson, .jsonlines, .jl, also .gz and .zst: a line is a list of integers, or an object with such a list
+  in a field. Blank lines are skipped.
 - .parquet and .arrow: a row is a sequence, in a column of lists.
 - any other file, also .gz and .zst: a line is a sequence, with its integers separated by white space. A blank line
   is an empty sequence.
