@@ -7,6 +7,7 @@ imported when a remote path is used.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -97,7 +98,8 @@ class RemotePath(os.PathLike[str]):
             OSError: the server does not report the size.
         """
         files, place = self._opened()
-        size = files.info(place).get("size")
+        with self._named_if_missing():
+            size = files.info(place).get("size")
         if size is None:
             raise OSError(f"{self.url}: the server does not report the size of this file; download it first")
         import hashlib  # here: local files do not need it
@@ -107,7 +109,8 @@ class RemotePath(os.PathLike[str]):
 
     def open(self, mode: str = "rb") -> IO[bytes]:
         files, place = self._opened()
-        stream: IO[bytes] = files.open(place, mode)
+        with self._named_if_missing():
+            stream: IO[bytes] = files.open(place, mode)
         return stream
 
     def read_bytes(self) -> bytes:
@@ -149,6 +152,14 @@ class RemotePath(os.PathLike[str]):
         files, place = self._opened()
         files.makedirs(str(PurePosixPath(place).parent), exist_ok=True)
         files.put_file(str(path), place)
+
+    @contextlib.contextmanager
+    def _named_if_missing(self) -> Iterator[None]:
+        """Give fsspec's error for a missing file the reason and the address, which it lacks."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.url) from None
 
     def _opened(self) -> tuple[Any, str]:
         """Return the file system, without a cache of listings, and the path within it."""

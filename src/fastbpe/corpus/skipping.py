@@ -45,15 +45,13 @@ class Skipped:
         self.first: list[str] = []
 
     def __call__(self, error: FormatError) -> None:
-        with self._lock:  # threads that read blocks of one source share a record
-            self.n += 1
-            if len(self.first) < _MAX_NAMED:
-                self.first.append(str(error))
+        self.add(1, [str(error)])
 
     def add(self, n: int, first: Iterable[str]) -> None:
-        """Add a later record, by its attributes. No other thread may use this record at the same time.
+        """Add a later record, by its attributes.
 
         first: all that the other record names; the items beyond the tenth are dropped.
         """
-        self.n += n
-        self.first = [*self.first, *first][:_MAX_NAMED]
+        with self._lock:  # threads that read blocks of one source share a record
+            self.n += n
+            self.first = [*self.first, *first][:_MAX_NAMED]

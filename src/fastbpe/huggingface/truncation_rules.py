@@ -58,12 +58,12 @@ def lengths_of_pair(truncation: Truncation, n_first: int, n_second: int) -> tupl
     # half, and the longer one gets the odd id; of equally long ones, the second.
     short = min(n_first, n_second)
     long = limit - short
-    if short > limit or long < short:
+    if long < short:
         short, long = limit // 2, limit - limit // 2
     return (short, long) if n_first <= n_second else (long, short)
 
 
-def parts_of(truncation: Truncation, n: int, limit: int) -> list[tuple[int, int]]:
+def parts_of(truncation: Truncation, n: int, limit: int) -> list[Part]:
     """Return (start, end) of the part of n ids that is kept, and of the parts cut off, in tokenizers' order.
 
     limit: maximum number of ids of a part. In a pair it is the text's share of `truncation.limit`, which is not

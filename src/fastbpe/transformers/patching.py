@@ -16,7 +16,7 @@ from fastbpe.transformers.engine import has_engine, logger
 from fastbpe.transformers.watching import stop_watching
 
 _lock = threading.RLock()  # for replacing and restoring, not for each new tokenizer
-_stock_init: list[Any] = []  # the stock __init__ while it is patched; else empty
+_stock_init: Any = None  # the stock __init__ while it is patched
 _accelerated: weakref.WeakSet[Any] = weakref.WeakSet()  # tokenizers that `_take` has accelerated
 
 
@@ -37,6 +37,7 @@ def patch(*, existing: bool = False) -> None:
     >>> patch()
     >>> unpatch()
     """
+    global _stock_init
     reason = unknown_interface()
     if reason is not None:
         logger.warning("fastbpe leaves transformers as it is: %s", reason)
@@ -44,7 +45,7 @@ def patch(*, existing: bool = False) -> None:
     from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
     with _lock:
-        if not _stock_init:
+        if _stock_init is None:
             stock = TokenizersBackend.__init__
 
             @functools.wraps(stock)
@@ -52,7 +53,7 @@ def patch(*, existing: bool = False) -> None:
                 stock(self, *args, **options)
                 _take(self)
 
-            _stock_init.append(stock)
+            _stock_init = stock
             TokenizersBackend.__init__ = __init__
             _swap_streams(STOCK, DecodeStream)
         if existing:
@@ -68,12 +69,13 @@ def unpatch() -> None:
 
     >>> unpatch()
     """
+    global _stock_init
     with _lock:
-        if not _stock_init:
+        if _stock_init is None:
             return
         from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
-        TokenizersBackend.__init__ = _stock_init.pop()
+        TokenizersBackend.__init__, _stock_init = _stock_init, None
         _swap_streams(DecodeStream, STOCK)
         for tokenizer in list(_accelerated):
             if is_accelerated(tokenizer):

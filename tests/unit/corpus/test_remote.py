@@ -158,6 +158,14 @@ def test_run_that_fails_uploads_nothing(code_tokenizer: Tokenizer, place: str, c
     assert [path.rpartition("/")[2] for path in left] == ["other"]
 
 
+def test_missing_remote_file_is_named_with_the_reason(place: str) -> None:
+    path = RemotePath(f"{place}/no.txt")
+    for call in (path.open, path.stat, lambda: fastbpe.train(path, vocab_size=300)):
+        with pytest.raises(FileNotFoundError) as caught:
+            call()
+        assert (caught.value.filename, caught.value.strerror) == (f"{place}/no.txt", "No such file or directory")
+
+
 def test_missing_remote_files_are_named(code_tokenizer: Tokenizer, place: str, tmp_path: Path) -> None:
     put(f"{place}/empty/readme", b"")
     for name, message in (
