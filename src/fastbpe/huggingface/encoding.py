@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastbpe._utils import late_json as json
-from fastbpe.huggingface.arguments import ignore, number, of_type, sequence, token_id
+from fastbpe.huggingface.checked_arguments import ignore, number, of_type, sequence, token_id
 from fastbpe.huggingface.truncation_rules import Truncation, parts_of
 
 TYPE_CHECKING = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastbpe._utils.arguments import is_text
-from fastbpe.huggingface.arguments import ignore, of_type
+from fastbpe.huggingface.checked_arguments import ignore, of_type
 from fastbpe.tokenizers.components import is_theirs
 
 TYPE_CHECKING = False

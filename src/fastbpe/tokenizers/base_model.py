@@ -9,7 +9,7 @@ from fastbpe._core.encode.offsets import traced_piece
 from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError, NoUnknownTokenError
 from fastbpe.formats.huggingface.decoder_json import is_id
-from fastbpe.huggingface.arguments import MAX_ID, number, of_type, token_id
+from fastbpe.huggingface.checked_arguments import MAX_ID, number, of_type, token_id
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers.components import Component, field, n_changes
 from fastbpe.tokenizers.token import Token

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastbpe._utils.progress import Progress
-from fastbpe.huggingface.arguments import ignore, of_type
+from fastbpe.huggingface.checked_arguments import ignore, of_type
 from fastbpe.tokenizers import trainer
 from fastbpe.tokenizers.added_token import AddedToken
 from fastbpe.tokenizers.trainer import NO_TOKENS, Trainer, first_characters, option

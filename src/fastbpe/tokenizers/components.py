@@ -14,7 +14,7 @@ from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FastbpeError, FormatError, PatternError
 from fastbpe.formats.huggingface.decoder_json import MAX_DEPTH, VALUES_OF, is_value, short
 from fastbpe.formats.huggingface.step_parts import Part
-from fastbpe.huggingface.arguments import number, of_type
+from fastbpe.huggingface.checked_arguments import number, of_type
 from fastbpe.tokenizers.component_texts import REPR, STR, compact, show_component
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ from collections.abc import Sequence as SequenceOf
 
 from fastbpe.formats.huggingface.decoder_json import MAX_DEPTH, canonical
 from fastbpe.huggingface import id_stream
-from fastbpe.huggingface.arguments import character, number, of_type, sequence, token_id
+from fastbpe.huggingface.checked_arguments import character, number, of_type, sequence, token_id
 from fastbpe.huggingface.id_stream import REPLACEMENT, Texts, text_within
 from fastbpe.tokenizers.components import Component, Steps, by_kind, field, n_changes, plain
 from fastbpe.tokenizers.components import pattern as _pattern

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fastbpe._utils import late_json as json
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import FormatError
-from fastbpe.huggingface import arguments
+from fastbpe.huggingface import checked_arguments
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers import (
     added_tokens,
@@ -109,7 +109,7 @@ class Definition:
         if components.is_theirs(value):
             value = find(json.loads(value.__getstate__()))
         if value is not None:
-            arguments.of_type(value, kind)
+            checked_arguments.of_type(value, kind)
         self.components = {**self.components, name: value}
         if name == "normalizer":
             self.added.old_forms = {}

@@ -7,7 +7,7 @@ from array import array
 from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface import settings
-from fastbpe.huggingface import arguments
+from fastbpe.huggingface import checked_arguments
 from fastbpe.huggingface.encoding import check_direction
 from fastbpe.tokenizers import component_texts
 
@@ -195,8 +195,8 @@ def checked_truncation(
 
     n_added: number of ids that the post-processor adds to a text.
     """
-    max_length, stride = arguments.number(max_length), arguments.number(stride)
-    strategy = arguments.of_type(strategy, str)
+    max_length, stride = checked_arguments.number(max_length), checked_arguments.number(stride)
+    strategy = checked_arguments.of_type(strategy, str)
     if strategy not in _STRATEGIES:
         known = "`longest_first`, `only_first`, or `only_second`"
         raise ValueError(f"Unknown `strategy`: `{strategy:.60}`. Use one of {known}")
@@ -226,10 +226,10 @@ def checked_padding(
 ) -> dict[str, Any]:
     """Check arguments of `enable_padding`, and return the value of the property `padding`."""
     return {
-        "length": arguments.number_or_none(length),
-        "pad_to_multiple_of": arguments.number_or_none(pad_to_multiple_of),
-        "pad_id": arguments.token_id(pad_id),
-        "pad_token": arguments.of_type(pad_token, str),
-        "pad_type_id": arguments.token_id(pad_type_id),
+        "length": checked_arguments.number_or_none(length),
+        "pad_to_multiple_of": checked_arguments.number_or_none(pad_to_multiple_of),
+        "pad_id": checked_arguments.token_id(pad_id),
+        "pad_token": checked_arguments.of_type(pad_token, str),
+        "pad_type_id": checked_arguments.token_id(pad_type_id),
         "direction": check_direction(direction),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe.huggingface.arguments import of_type
+from fastbpe.huggingface.checked_arguments import of_type
 from fastbpe.huggingface.columns import Span, padded_length
 from fastbpe.huggingface.encoding import Encoding, of_tokens
 from fastbpe.huggingface.frames import frame_of

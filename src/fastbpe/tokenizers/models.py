@@ -9,7 +9,7 @@ from fastbpe._utils import late_json as json
 from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.step_parts import Part, dropout_of
-from fastbpe.huggingface.arguments import ignore, number, of_type, real, sequence
+from fastbpe.huggingface.checked_arguments import ignore, number, of_type, real, sequence
 from fastbpe.tokenizers.base_model import CachingModel, Model, lines_of, read_vocab, taken, write_files
 from fastbpe.tokenizers.component_texts import compact, shortest, single
 from fastbpe.tokenizers.components import field, finder, is_theirs, n_changes

@@ -6,7 +6,7 @@ from operator import index
 
 from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FastbpeError
-from fastbpe.huggingface.arguments import number, of_type
+from fastbpe.huggingface.checked_arguments import number, of_type
 from fastbpe.tokenizers.components import WRITTEN, call_written
 from fastbpe.tokenizers.components import behavior as _behavior
 from fastbpe.tokenizers.components import pattern as _pattern

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastbpe.formats.huggingface.step_parts import typed_normalizer
-from fastbpe.huggingface.arguments import of_type, sequence
+from fastbpe.huggingface.checked_arguments import of_type, sequence
 from fastbpe.tokenizers.components import WRITTEN, Component, Indexed, field, finder, flat, pattern_field, plain
 from fastbpe.tokenizers.components import pattern as _pattern
 from fastbpe.tokenizers.normalized_string import NormalizedString

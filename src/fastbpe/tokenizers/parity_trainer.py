@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from fastbpe._utils.progress import Progress
-from fastbpe.huggingface.arguments import character, number, of_type, real, sequence
+from fastbpe.huggingface.checked_arguments import character, number, of_type, real, sequence
 from fastbpe.tokenizers import trainer
 from fastbpe.tokenizers.added_token import AddedToken
 from fastbpe.tokenizers.component_texts import plain_digits

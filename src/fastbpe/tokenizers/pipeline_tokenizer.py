@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 from fastbpe.errors import FastbpeError, NoUnknownTokenError
-from fastbpe.huggingface import arguments
-from fastbpe.huggingface.arguments import number_or_none, of_type, sequence, token_id
+from fastbpe.huggingface import checked_arguments
+from fastbpe.huggingface.checked_arguments import number_or_none, of_type, sequence, token_id
 from fastbpe.huggingface.encoding import Encoding
 from fastbpe.tokenizers import component_texts, document, encoded_rows, lazy_batch, models
 from fastbpe.tokenizers.added_token import checked
@@ -365,7 +365,7 @@ class Tokenizer:
             ValueError: an unknown strategy or side, or a stride greater than max_length without the ids of the
                 template.
         """
-        arguments.ignore(options)
+        checked_arguments.ignore(options)
         n_added = self.num_special_tokens_to_add(False)
         settings = document.checked_truncation(max_length, stride, strategy, direction, n_added)
         self._definition.set("truncation", settings)
@@ -399,7 +399,7 @@ class Tokenizer:
             ValueError: an unknown side.
         """
         length = document.length_of_padding(length, options)
-        arguments.ignore(options)
+        checked_arguments.ignore(options)
         settings = document.checked_padding(direction, pad_id, pad_type_id, pad_token, length, pad_to_multiple_of)
         self._definition.set("padding", settings)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 
-from fastbpe.huggingface.arguments import of_type, sequence
-from fastbpe.huggingface.arguments import token_id as _number
+from fastbpe.huggingface.checked_arguments import of_type, sequence
+from fastbpe.huggingface.checked_arguments import token_id as _number
 from fastbpe.huggingface.encoding import Encoding, of_tokens
 from fastbpe.tokenizers.components import WRITTEN, call_written
 from fastbpe.tokenizers.normalized_string import NormalizedString, check_function

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.formats.huggingface.decoder_json import metaspace
-from fastbpe.huggingface.arguments import character, number, of_type
+from fastbpe.huggingface.checked_arguments import character, number, of_type
 from fastbpe.tokenizers.components import Component, Indexed, field, finder, flat, pattern_field, plain
 from fastbpe.tokenizers.components import behavior as _checked_behavior
 from fastbpe.tokenizers.components import pattern as _pattern

@@ -8,7 +8,7 @@ from fastbpe._utils import late_json as json
 from fastbpe._utils.arguments import decimal, is_text
 from fastbpe.errors import VocabularyError
 from fastbpe.formats.huggingface.templates import canonical
-from fastbpe.huggingface.arguments import MAX_ID, of_type, sequence, token_id
+from fastbpe.huggingface.checked_arguments import MAX_ID, of_type, sequence, token_id
 from fastbpe.huggingface.encoding import Encoding, of_tokens
 from fastbpe.tokenizers.components import Component, Indexed, by_kind, field, n_changes
 

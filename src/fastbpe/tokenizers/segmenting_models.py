@@ -6,7 +6,7 @@ from operator import itemgetter
 
 from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError, NoUnknownTokenError
-from fastbpe.huggingface.arguments import ignore, number, number_or_none, of_type, real, sequence
+from fastbpe.huggingface.checked_arguments import ignore, number, number_or_none, of_type, real, sequence
 from fastbpe.tokenizers.base_model import (
     CachingModel,
     Model,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastbpe.huggingface.arguments import ignore, number, real, token_id
+from fastbpe.huggingface.checked_arguments import ignore, number, real, token_id
 from fastbpe.tokenizers import trainer
 from fastbpe.tokenizers.added_token import AddedToken
 from fastbpe.tokenizers.bpe_trainer import BpeTrainer

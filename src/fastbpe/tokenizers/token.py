@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastbpe.huggingface.arguments import number, of_type, token_id
+from fastbpe.huggingface.checked_arguments import number, of_type, token_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from fastbpe._utils.progress import Progress
 from fastbpe.errors import FormatError
-from fastbpe.huggingface.arguments import character, number, number_or_none, of_type, sequence
+from fastbpe.huggingface.checked_arguments import character, number, number_or_none, of_type, sequence
 from fastbpe.tokenizers.added_token import AddedToken, checked
 from fastbpe.tokenizers.component_texts import REPR, STR, Limits, show_component
 from fastbpe.tokenizers.components import Component

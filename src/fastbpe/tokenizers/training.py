@@ -17,7 +17,7 @@ from fastbpe._utils.choices import Special
 from fastbpe._utils.progress import Progress
 from fastbpe.errors import FastbpeError, FormatError, TrainingError
 from fastbpe.formats.byte_level import text_of
-from fastbpe.huggingface import arguments
+from fastbpe.huggingface import checked_arguments
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers import components, pre_tokenizers, trainers
 from fastbpe.tokenizers.built import with_added
@@ -77,7 +77,7 @@ def chosen(trainer: Any, model: Any) -> Trainer:
     """
     if components.is_theirs(trainer):
         trainer = trainers.copied(trainer)
-    found: Trainer = model.get_trainer() if trainer is None else arguments.of_type(trainer, Trainer)
+    found: Trainer = model.get_trainer() if trainer is None else checked_arguments.of_type(trainer, Trainer)
     if found.trains != model.kind:
         raise TrainingError(
             f"{type(found).__name__} can only train a {found.trains}; this model is a {model.kind}"
@@ -156,7 +156,7 @@ def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
     """Yield the texts of an iterable of str, or of lists of str."""
     for item in iterator:
         for one in [item] if isinstance(item, str) else item:
-            yield arguments.of_type(one, str)
+            yield checked_arguments.of_type(one, str)
 
 
 def lines_of(files: Iterable[str]) -> Iterator[str]:
