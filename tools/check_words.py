@@ -29,7 +29,10 @@ PROSE = ROOT / "tools" / "prose.txt"  # words that pages do not use
 MAX_SENTENCE = 35  # words of a sentence, of an item of a list and of a cell of a table
 MIN_COUNT = 50  # occurrences in SOURCES that make a term one for the glossary
 
-BAD_FIRST_WORD = re.compile(r"\s*(What|Where|Whether|How|Those|That|Which)\b")
+BAD_FIRST_WORD = re.compile(  # a question, or a verb that is no imperative
+    r"\s*(What|Where|Whether|How|Those|That|Which|Builds|Copies|Decodes|Encodes|Finds|Gives|Joins|Keeps|Learns|Makes"
+    r"|Normalizes|Packs|Puts|Reads|Releases|Removes|Replaces|Returns|Splits|Takes|Tells|Trims|Turns|Writes|Yields)\b"
+)
 BAD_TEST_NAME = re.compile(
     r"^\s*(?:async )?def (test_(?:what|how|where|whether|another|others|none)_\w*)", re.MULTILINE
 )

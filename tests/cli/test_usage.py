@@ -177,7 +177,7 @@ def test_help_of_every_number_names_its_default() -> None:
         for action in command._actions
         if action.type in (int, float) and not action.required and "default" not in str(action.help).lower()
     ]
-    assert silent == ["train --base-size"], "with --mode ids, it is required"
+    assert silent == ["train --base-size"], "with --mode ids, it or --base is required"
 
 
 def test_lists_of_ids_are_decoded_as_python_and_json_print_them(run, model) -> None:

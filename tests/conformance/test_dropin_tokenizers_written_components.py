@@ -132,7 +132,7 @@ class Broken:
 
 
 class Counting:
-    """Splits by the number of the piece, and makes tokens of its face."""
+    """Split by the number of the piece, and make tokens of its face."""
 
     def pre_tokenize(self, text: Any) -> Any:
         text.split(lambda i, piece: piece.split("b", "isolated") if i % 2 else [piece])

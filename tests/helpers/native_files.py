@@ -1,4 +1,4 @@
-"""Takes native files apart into header and tables, and puts them together with a valid checksum."""
+"""Take native files apart into header and tables, and put them together with a valid checksum."""
 
 from __future__ import annotations
 

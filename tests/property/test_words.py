@@ -87,7 +87,7 @@ def test_no_piece_of_a_published_model_spans_a_split(name: str) -> None:
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_english_text_is_split_at_every_word(name: str) -> None:
-    """Splits are useful too: hardly any English piece is longer than a word."""
+    """Splitting is useful too: hardly any English piece is longer than a word."""
     text = "The quick brown fox jumps over the lazy dog and is surprised by nobody at all"
     scanner = published(name).scanners[0]
     assert len(scanner.ends(text)) >= len(text.split())

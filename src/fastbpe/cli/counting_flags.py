@@ -53,8 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-memory-bytes",
         metavar="N",
         type=int,
-        help="maximum memory for counting tables (default: no limit); when they are full, counts go to temporary "
-        "files. If the FILEs are text, their final counts are all in memory, in addition to this limit",
+        help="maximum memory for counting tables (default: no limit, but 1 GiB if count-pieces merges count "
+        "files); when they are full, counts go to temporary files. If the FILEs are text, their final counts "
+        "are all in memory, in addition to this limit",
     )
     documents.add_arguments(parser)
     documents.add_error_arguments(parser)

@@ -122,7 +122,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="with --mode byte: maximum token length in bytes (default: none)",
     )
-    add("--base-size", metavar="N", type=int, help="with --mode ids, required: the integers are 0 to N - 1")
+    add(
+        "--base-size",
+        metavar="N",
+        type=int,
+        help="with --mode ids, required unless --base is given: the integers are 0 to N - 1",
+    )
     add(
         "--max-token-length",
         metavar="N",

@@ -91,7 +91,9 @@ class Listing:
         self.left_out.add(len(left_out), map(str, left_out))
         if not found:
             others = (
-                f" (but {counted(len(left_out), 'other file')}, such as {left_out[0].name})" if left_out else ""
+                f" (the folder has {counted(len(left_out), 'other file')}, such as {left_out[0].name})"
+                if left_out
+                else ""
             )
             if self._format:
                 raise FileNotFoundError(

@@ -138,8 +138,8 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
     file = vocabulary.file
     if wrong:
         raise FormatError(
-            f"{name}: {'; '.join(wrong)}, but {file.name} as published has {file.sha256}: it is damaged or "
-            f"another file; {_way_out(vocabulary)}"
+            f"{name}: {'; '.join(wrong)}, but the published {file.name} has {file.sha256}: a file with another "
+            f"hash is damaged or is not that file; {_way_out(vocabulary)}"
         )
     raise missing(
         name,

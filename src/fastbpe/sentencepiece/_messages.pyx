@@ -208,7 +208,7 @@ def mapping(bytes text not None, list pieces not None, bint as_bytes):
 
 @cython.final
 cdef class Surfaces:
-    """Decodes pieces one by one, even those that are not in the vocabulary, and returns their offsets in the text.
+    """Decode pieces one by one, even those that are not in the vocabulary, and return their offsets in the text.
 
     Args:
         types: a PieceType for each id.

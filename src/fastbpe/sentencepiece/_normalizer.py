@@ -27,7 +27,7 @@ _FLAGS = ("add_dummy_prefix", "escape_whitespaces", "remove_extra_whitespaces")
 
 
 class SentencePieceNormalizer:
-    """Normalizes text as a model does before it encodes. `Normalize` and `Decompile` are other names of methods.
+    """Normalize text as a model does before it encodes. `Normalize` and `Decompile` are other names of methods.
 
     The rules come from one of the arguments up to norm_map: the first in this list that is given.
 

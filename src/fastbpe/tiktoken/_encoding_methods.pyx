@@ -75,7 +75,7 @@ def ranks_of_tables(bytes token_bytes not None, bytes token_ends not None):
 
 
 cdef class Methods(Encoder):
-    """Encodes like `Encoder` and decodes like `Decoder`, with tiktoken's arguments and errors.
+    """Encode like `Encoder` and decode like `Decoder`, with tiktoken's arguments and errors.
 
     Args:
         vocabulary: the tokens and their ranks.

@@ -45,11 +45,11 @@ class Encoding(Methods):
             covers cannot be encoded. No text is encoded to the empty token; it decodes to nothing.
         special_tokens: text of each special token → id. If several special tokens share an id, it decodes to the
             first of them.
-        explicit_n_vocab: required number of tokens; the ids must then have no gaps. None: any number.
+        explicit_n_vocab: required number of tokens; their ids must then not repeat or have gaps. None: any number.
 
     Raises:
         ValueError: bad ranks, special tokens or pattern; the message says which.
-        AssertionError: the number of tokens is not explicit_n_vocab, or their ids have gaps.
+        AssertionError: the number of tokens is not explicit_n_vocab, or their ids have gaps or repeat.
 
     >>> ranks = {bytes([i]): i for i in range(256)} | {b"he": 256, b"hel": 257}
     >>> encoding = Encoding("small", pat_str=r"\w+|\W+", mergeable_ranks=ranks, special_tokens={"<|end|>": 258})
@@ -467,7 +467,9 @@ def _check_size(expected: int, n_tokens: int, greatest: int) -> None:
             f"explicit_n_vocab={expected} is not {n_tokens}, the number of tokens, special ones included"
         )
     if greatest != expected - 1:
-        raise CheckError(f"explicit_n_vocab={expected}, but the greatest id is {greatest}: ids have gaps")
+        raise CheckError(
+            f"explicit_n_vocab={expected}, but the greatest id is {greatest}: ids have gaps or repeat"
+        )
 
 
 def raise_disallowed_special_token(token: str) -> NoReturn:

@@ -55,7 +55,7 @@ class Model(Component):
         return self.state() if self.entries is None else {**self._state, "vocab": self.vocab}
 
     def sampling(self) -> str:
-        """Return the name of an option for random segmentation that is set, and that fastbpe lacks; "": none."""
+        """Return the name of an option for random segmentation that is set but not supported; "": none."""
         return ""
 
     def no_unknown_token(self) -> str:

@@ -56,8 +56,8 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
     try:
         if sampling := model.sampling():
             raise FastbpeError(
-                f"its model has {sampling}, and fastbpe draws no random segmentations of a Unigram model: set "
-                "alpha and nbest_size to None"
+                f"its model has {sampling}, and fastbpe.tokenizers draws no random segmentations of a Unigram "
+                "model: set alpha and nbest_size to None"
             )
         if is_written(described) or described["model"].get("dropout"):
             return Built(state, WrittenEngine(described, model), False, names)

@@ -98,7 +98,7 @@ class Decoder(Component):
 
 
 class ByteLevel(Decoder):
-    """Turns GPT-2's byte characters into text.
+    """Turn GPT-2's byte characters into text.
 
     Args:
         ignored: arguments by name have no effect.
@@ -117,7 +117,7 @@ Fuse = plain(Decoder, "Fuse", "Joins all tokens into one.")
 
 
 class Strip(Decoder):
-    """Removes characters from the ends of each token.
+    """Remove characters from the ends of each token.
 
     Args:
         content: the character.
@@ -137,7 +137,7 @@ class Strip(Decoder):
 
 
 class Replace(Decoder):
-    """Replaces a text, or matches of a `Regex`, in each token.
+    """Replace a text, or matches of a `Regex`, in each token.
 
     Args:
         pattern: str or `Regex`.
@@ -153,7 +153,7 @@ class Replace(Decoder):
 
 
 class Metaspace(Decoder):
-    """Turns a character, by default U+2581, into spaces.
+    """Turn a character, by default U+2581, into spaces.
 
     Args:
         replacement: the character that represents a space.
@@ -175,7 +175,7 @@ class Metaspace(Decoder):
 
 
 class BPEDecoder(Decoder):
-    """Turns the suffix at the end of a word into a space; in the last token, removes it.
+    """Turn the suffix at the end of a word into a space; in the last token, remove it.
 
     Args:
         suffix: text that marks the end of a word.
@@ -213,7 +213,7 @@ class Sequence(Steps, Decoder):
 
 
 class WordPiece(Decoder):
-    """Joins the parts of words, and puts spaces between words.
+    """Join the parts of words, and put spaces between words.
 
     Args:
         prefix: text before a part that continues a word.
@@ -231,7 +231,7 @@ class WordPiece(Decoder):
 
 
 class CTC(Decoder):
-    """Removes repeated tokens and padding from the output of connectionist temporal classification.
+    """Remove repeated tokens and padding from the output of connectionist temporal classification.
 
     Args:
         pad_token: text of padding.

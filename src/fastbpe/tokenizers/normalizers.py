@@ -150,7 +150,7 @@ class BertNormalizer(Normalizer):
 
 
 class Strip(Normalizer):
-    """Removes white space at the ends of a text.
+    """Remove white space at the ends of a text.
 
     Args:
         left: remove it at the start.
@@ -168,7 +168,7 @@ class Strip(Normalizer):
 
 
 class Prepend(Normalizer):
-    """Puts a text before each text that is not empty.
+    """Put a text before each text that is not empty.
 
     Args:
         prepend: the text to put there.
@@ -184,7 +184,7 @@ class Prepend(Normalizer):
 
 
 class Replace(Normalizer):
-    """Replaces a text, or matches of a `Regex`.
+    """Replace a text, or matches of a `Regex`.
 
     Args:
         pattern: str or `Regex`.
@@ -203,7 +203,7 @@ class Replace(Normalizer):
 
 
 class Precompiled(Normalizer):
-    """Replaces characters by the rules of a sentencepiece model, grapheme by grapheme.
+    """Replace characters by the rules of a sentencepiece model, grapheme by grapheme.
 
     Args:
         precompiled_charsmap: the rules: the field of this name in the model's file, as bytes or as numbers.

@@ -89,7 +89,7 @@ class PreTokenizer(Component):
 
 
 class ByteLevel(PreTokenizer):
-    """Turns texts into bytes, written as GPT-2's characters.
+    """Turn texts into bytes, written as GPT-2's characters.
 
     Args:
         add_prefix_space: put a space before texts that do not begin with one.
@@ -124,7 +124,7 @@ def _behavior_field(doc: str) -> Any:
 
 
 class Split(PreTokenizer):
-    """Splits at occurrences of a string, or at matches of a `Regex`.
+    """Split at occurrences of a string, or at matches of a `Regex`.
 
     Args:
         pattern: str or `Regex`.
@@ -145,7 +145,7 @@ class Split(PreTokenizer):
 
 
 class Digits(PreTokenizer):
-    """Splits at digits.
+    """Split at digits.
 
     Args:
         individual_digits: make each digit a piece.
@@ -161,7 +161,7 @@ class Digits(PreTokenizer):
 
 
 class Punctuation(PreTokenizer):
-    """Splits at punctuation.
+    """Split at punctuation.
 
     Args:
         behavior: as for `Split`.
@@ -191,7 +191,7 @@ WhitespaceSplit = plain(PreTokenizer, "WhitespaceSplit", "Splits at white space,
 
 
 class CharDelimiterSplit(PreTokenizer):
-    """Splits at a character, and removes it.
+    """Split at a character, and remove it.
 
     Args:
         delimiter: the character.
@@ -208,7 +208,7 @@ class CharDelimiterSplit(PreTokenizer):
 
 
 class FixedLength(PreTokenizer):
-    """Splits into pieces of a fixed number of characters.
+    """Split into pieces of a fixed number of characters.
 
     Args:
         length: number of characters of a piece.
@@ -234,7 +234,7 @@ def scheme(value: Any) -> str:
 
 
 class Metaspace(PreTokenizer):
-    """Replaces spaces by a character such as U+2581, and splits before each of them.
+    """Replace spaces by a character such as U+2581, and split before each of them.
 
     Args:
         replacement: the character that represents a space.

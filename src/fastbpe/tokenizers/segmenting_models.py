@@ -64,8 +64,8 @@ class Unigram(CachingModel):
         vocab: list of (token, score); None: only `<unk>`.
         unk_id: id of the token for unknown characters; None: such characters are an error.
         byte_fallback: use the tokens of its bytes for an unknown character.
-        alpha, nbest_size: options for random segmentation, which fastbpe does not support: with them, encoding
-            needs the original library.
+        alpha, nbest_size: options for random segmentation, which fastbpe.tokenizers does not support: with them,
+            encoding needs the original library.
 
     Raises:
         ValueError: unk_id is given without vocab, or is not an id of vocab; or a tuple in vocab is not a pair.

@@ -90,7 +90,9 @@ def check_neighbours_known(argument: str, source: object) -> None:
         TrainingError: the source is counts.
     """
     if getattr(source, "runs_of", None) is not None:
-        raise TrainingError("counts of runs cannot be a source with a name: add all up, and pass only the sum")
+        raise TrainingError(
+            "counts of runs cannot be a named source: add up the counts of all sources, and pass only their sum"
+        )
     if isinstance(source, Mapping):
         raise TrainingError(
             f"{argument} needs the texts, or counts of runs (count_pieces with superwords=): counts of pieces do "

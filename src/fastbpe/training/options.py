@@ -239,7 +239,7 @@ def check_special_tokens(names: object) -> tuple[str, ...]:
 
 
 class Run(NamedTuple):
-    """Arguments of one call of `train` in any mode, without the source and the base.
+    """Arguments of one call of `train`, in any mode, without the source, the mode, the base and the roles.
 
     vocab_size: number of ids of the tokenizer, or a str that the mode accepts.
     options: keyword arguments of the mode.

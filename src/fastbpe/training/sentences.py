@@ -152,7 +152,7 @@ def _line_end(document: Document, position: int) -> int:
 
 
 class SentenceFilter:
-    """Takes a sample of input_sentence_size sentences, and counts the sentences that cannot be used.
+    """Take a sample of input_sentence_size sentences, and count the sentences that cannot be used.
 
     With shuffle_input_sentence the sample is random (reservoir sampling: Vitter 1985, algorithm R), otherwise it
     consists of the first sentences.

@@ -365,14 +365,16 @@ def test_folder_with_a_format_stands_for_what_names_do_not_deny(tmp_path: Path) 
 def test_folder_without_files_of_a_format_advises_another_format(tmp_path: Path) -> None:
     put(tmp_path, {"a.txt": b"x"})
     with pytest.raises(
-        FileNotFoundError, match=r"have the format parquet \(but 1 other file, .*\); .* or change format="
+        FileNotFoundError, match=r"format parquet \(the folder has 1 other file, .*\); .* or change format="
     ):
         Listing("parquet").files(tmp_path)
 
 
 def test_empty_folder_names_what_it_left_out(tmp_path: Path) -> None:
     put(tmp_path, {"a.md": b"x", "b.json": b'{"content": "x"}'})
-    with pytest.raises(FileNotFoundError, match=r"in this folder \(but 2 other files, such as a\.md\); .*format="):
+    with pytest.raises(
+        FileNotFoundError, match=r"in this folder \(the folder has 2 other files, such as a\.md\); .*format="
+    ):
         files_of(tmp_path)
 
 

@@ -65,7 +65,7 @@ def tokenizer(request: pytest.FixtureRequest) -> fastbpe.Tokenizer:
 
 
 class Reader(HTMLParser):
-    """Reads a page: its tags, the text in the frames of tokens, and the titles of tokens."""
+    """Reader of a page: its tags, the text in the frames of tokens, and the titles of tokens."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

@@ -135,8 +135,8 @@ def test_file_with_wrong_hash_is_refused_and_named(here: Path) -> None:
         fastbpe.load("small")
     found = hashlib.sha256(DATA[:-1]).hexdigest()
     assert str(error.value) == (
-        f"small: {path} has the SHA-256 {found}, but small.tiktoken as published has {FILE.sha256}: it is "
-        "damaged or another file; download it: fastbpe fetch small"
+        f"small: {path} has the SHA-256 {found}, but the published small.tiktoken has {FILE.sha256}: a file with "
+        "another hash is damaged or is not that file; download it: fastbpe fetch small"
     )
     write_file(here / "tiktoken", hashlib.sha1(str(FILE.url).encode()).hexdigest())
     assert fastbpe.load("small") == PLAIN  # a correct copy in another folder is used

@@ -302,7 +302,8 @@ def test_texts_without_ids_do_not_keep_a_model_from_being_saved(tmp_path: Path) 
         verify_export.differ(tokenizer._remake(), other._remake())
     for one, two in ((tokenizer, other), (other, tokenizer)):
         said = (
-            r"^x: differs from the original: only one of both has ids for the text '▁': .* has no token, .*again$"
+            r"^x: differs from the original: only one of the two tokenizers has ids for the text '▁': "
+            r".* has no token, .*again$"
         )
         with pytest.raises(FormatError, match=said):
             verify_conversion(one, two, "x")

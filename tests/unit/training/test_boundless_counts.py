@@ -131,7 +131,7 @@ def test_words_alone_are_a_tokenizer_that_files_hold(words: Tokenizer, tmp_path:
         (lambda words, runs: count_pieces(runs, superwords=words), "needs the texts, not counts of their"),
         (
             lambda words, runs: train({"a": runs}, vocab_size=300, superwords="boundless", base=words, weights={}),
-            "counts of runs cannot be a source with a name: add all up",
+            "counts of runs cannot be a named source: add up the counts",
         ),
         (
             lambda words, runs: count_pieces(TEXTS, superwords=words, mode="codepoint"),

@@ -1,4 +1,4 @@
-"""Releases the GIL now and then while one thread makes many short calls, or many Python objects in one call.
+"""Release the GIL now and then while one thread makes many short calls, or many Python objects in one call.
 
 A thread that waits for the GIL requests it only if nobody has released it for sys.getswitchinterval() (5 ms by
 default), and CPython hands the GIL over only to a thread that has requested it. A thread that releases the GIL

@@ -1,4 +1,4 @@
-"""Decodes ids to bytes and text."""
+"""Decode ids to bytes and text."""
 
 from collections.abc import Iterable, Sequence
 from typing import final

@@ -1,4 +1,4 @@
-"""Decodes ids to bytes and text.
+"""Decode ids to bytes and text.
 
 The first pass reads the ids, checks them and sums up the sizes of their tokens (id_reader). Then one object of the
 exact size is allocated, and a second pass copies the tokens into it (token_slots), without the GIL if they are

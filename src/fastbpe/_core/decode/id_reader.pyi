@@ -1,4 +1,4 @@
-"""Reads ids from any sequence: copies each once, checks that it is a token, and adds its length to the sums."""
+"""Read ids from any sequence: copy each once, check that it is a token, and add its length to the sums."""
 
 from typing_extensions import disjoint_base
 

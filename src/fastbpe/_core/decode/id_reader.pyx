@@ -1,4 +1,4 @@
-"""Reads ids from any sequence: copies each once, checks that it is a token, and adds its length to the text's sums.
+"""Read ids from any sequence: copy each once, check that it is a token, and add its length to the text's sums.
 
 Later passes use the copy, so other threads may change the list or array during the call.
 """

@@ -1,4 +1,4 @@
-"""Decodes many texts, or one long text, on several threads."""
+"""Decode many texts, or one long text, on several threads."""
 
 from typing import final
 

@@ -1,4 +1,4 @@
-"""Decodes many texts, or one long text, on several threads.
+"""Decode many texts, or one long text, on several threads.
 
 Most of the time goes into reading ints from lists, during which no thread may change the lists. It is enough if
 one thread holds the GIL while the others read too. Without a GIL, the threads read copies. So a call has four

@@ -1,4 +1,4 @@
-"""Decodes ids as they arrive, and returns only complete characters."""
+"""Decode ids as they arrive, and return only complete characters."""
 
 from collections.abc import Sequence
 from typing import Any, SupportsIndex, final

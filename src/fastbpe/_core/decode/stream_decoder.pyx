@@ -1,4 +1,4 @@
-"""Decodes ids as they arrive, and returns only complete characters.
+"""Decode ids as they arrive, and return only complete characters.
 
 Fast path of push(): the str of a short ASCII token is made from its slot alone. push() does not take it if
 bytes are waiting, a leading space may have to go, or a run of byte ids is broken.

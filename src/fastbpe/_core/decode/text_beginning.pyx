@@ -1,4 +1,4 @@
-"""Finds the beginning of a text if it differs from its tokens: see token_slots.Beginning."""
+"""Find the beginning of a text if it differs from its tokens: see token_slots.Beginning."""
 
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t, uint64_t

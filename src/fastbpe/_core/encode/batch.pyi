@@ -1,1 +1,1 @@
-"""Encodes many texts, one batch at a time: to lists, to one array, or to counts."""
+"""Encode many texts, one batch at a time: to lists, to one array, or to counts."""

@@ -1,4 +1,4 @@
-"""Encodes many texts, one batch at a time: to lists, to one array, or to counts.
+"""Encode many texts, one batch at a time: to lists, to one array, or to counts.
 
 A small batch is encoded on the calling thread; a larger one is divided into the jobs of `parallel_encoding`.
 """

@@ -1,4 +1,4 @@
-"""Encodes many texts to one array, for callers with their own threads and for rows.
+"""Encode many texts to one array, for callers with their own threads and for rows.
 
 Threads of the caller encode without the GIL, however short the texts are. `encode_texts` and `encode_separated` need
 text that is known to be UTF-8; `encode_json_lines` checks it. In all three, special tokens are plain text, but the

@@ -1,4 +1,4 @@
-"""Counts ids up to a limit only, and finds the longest part of a text that fits a limit, for truncation."""
+"""Count ids up to a limit only, and find the longest part of a text that fits a limit, for truncation."""
 
 from fastbpe._core.encode.pipeline import Pipeline
 

@@ -1,4 +1,4 @@
-"""Counts ids up to a limit only, and finds the longest part of a text that fits a limit, for truncation.
+"""Count ids up to a limit only, and find the longest part of a text that fits a limit, for truncation.
 
 cut_range() finds two neighbouring safe cuts around the end of that part: between safe cuts, counts of parts can be
 added. Between these two, the caller tries positions one by one.

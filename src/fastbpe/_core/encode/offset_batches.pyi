@@ -1,1 +1,1 @@
-"""Encodes texts with the span of each id: to lists or to arrays."""
+"""Encode texts with the span of each id: to lists or to arrays."""

@@ -1,4 +1,4 @@
-"""Encodes texts with the span of each id: to lists or to arrays.
+"""Encode texts with the span of each id: to lists or to arrays.
 
 A single text is a batch of one. The calling thread does all the work.
 """

@@ -1,1 +1,1 @@
-"""Encodes one text, with or without the GIL, on one thread or several."""
+"""Encode one text, with or without the GIL, on one thread or several."""

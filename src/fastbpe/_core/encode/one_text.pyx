@@ -1,4 +1,4 @@
-"""Encodes one text, with or without the GIL, on one thread or several.
+"""Encode one text, with or without the GIL, on one thread or several.
 
 A short ASCII text goes through short_texts. Other texts below NOGIL_UNITS are encoded under the GIL, longer
 ones without it. A str or bytes object of at least THREADS_FROM_UNITS is divided into the jobs of

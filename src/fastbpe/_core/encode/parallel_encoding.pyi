@@ -1,4 +1,4 @@
-"""Encodes many texts, or a long one, on several threads."""
+"""Encode many texts, or a long one, on several threads."""
 
 from typing import final
 

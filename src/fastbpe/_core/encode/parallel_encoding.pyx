@@ -1,4 +1,4 @@
-"""Encodes many texts, or a long one, on several threads.
+"""Encode many texts, or a long one, on several threads.
 
 The work is divided into jobs: small texts with about JOB_UNITS units in total, or a part of a long text between
 two safe cuts. A thread that is free takes the next job in order. Views of all texts are made once, with the GIL;

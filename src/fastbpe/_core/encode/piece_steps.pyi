@@ -1,4 +1,4 @@
-"""Turns text that is ready to be split into ids."""
+"""Turn text that is ready to be split into ids."""
 
 from typing import final
 

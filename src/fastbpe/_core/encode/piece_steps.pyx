@@ -1,4 +1,4 @@
-"""Turns text that is ready to be split into ids: the last steps of one text, which follow the steps of `pipeline`.
+"""Turn text that is ready to be split into ids: the last steps of one text, which follow the steps of `pipeline`.
 
     text to be split
      │  find_symbols               user-defined symbols become ids (only in code-point mode)

@@ -1,4 +1,4 @@
-"""Encodes one text on one thread: the steps from a text to text that is ready to be split.
+"""Encode one text on one thread: the steps from a text to text that is ready to be split.
 
     text
      │  encode, count              cut a long text into stretches that fit into the second-level cache

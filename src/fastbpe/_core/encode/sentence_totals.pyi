@@ -1,1 +1,1 @@
-"""Encodes pieces whose best path may depend on the pieces before them."""
+"""Encode pieces whose best path may depend on the pieces before them."""

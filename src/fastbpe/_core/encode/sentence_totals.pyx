@@ -1,4 +1,4 @@
-"""Encodes pieces whose best path may depend on the pieces before them, as in sentencepiece's unigram models.
+"""Encode pieces whose best path may depend on the pieces before them, as in sentencepiece's unigram models.
 
 For each piece, the cache stores the path that is best without rounding, and its margin (see merge.segmented).
 The total continues from piece to piece: the scores of cached paths are added one by one, in sentencepiece's order.

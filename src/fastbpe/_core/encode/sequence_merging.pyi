@@ -1,4 +1,4 @@
-"""Encodes and decodes sequences of integers."""
+"""Encode and decode sequences of integers."""
 
 from typing import final
 

@@ -1,4 +1,4 @@
-"""Encodes and decodes sequences of integers.
+"""Encode and decode sequences of integers.
 
 Sequences are merged one after another, or in jobs: some whole sequences, or a part of a long one. Parts of a
 sequence overlap, and two of them are joined at a token that both contain. This is exact, because merging turns a

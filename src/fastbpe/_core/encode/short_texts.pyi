@@ -1,1 +1,1 @@
-"""Encodes short texts to lists of ids: Pipeline.encode() with less overhead, for the most common call."""
+"""Encode short texts to lists of ids: Pipeline.encode() with less overhead, for the most common call."""

@@ -1,4 +1,4 @@
-"""Encodes short texts to lists of ids: Pipeline.encode() with less overhead, for the most common call.
+"""Encode short texts to lists of ids: Pipeline.encode() with less overhead, for the most common call.
 
 Such a call mostly waits for cache lines of the piece cache, so it prefetches them as early as possible. While they
 arrive, it searches for disallowed tokens and allocates the list.

@@ -1,1 +1,1 @@
-"""Encodes the pieces of a text, in two phases if the vocabulary has superwords (see cache.two_phases)."""
+"""Encode the pieces of a text, in two phases if the vocabulary has superwords (see cache.two_phases)."""

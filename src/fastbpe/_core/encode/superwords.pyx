@@ -1,4 +1,4 @@
-"""Encodes the pieces of a text, in two phases if the vocabulary has superwords (see cache.two_phases)."""
+"""Encode the pieces of a text, in two phases if the vocabulary has superwords (see cache.two_phases)."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset

@@ -1,4 +1,4 @@
-"""Trims white space off the spans of tokens."""
+"""Trim white space off the spans of tokens."""
 
 from collections.abc import Callable, Sequence
 from typing import final

@@ -1,4 +1,4 @@
-"""Trims white space off the spans of tokens, like the post-processors of a tokenizer.json.
+"""Trim white space off the spans of tokens, like the post-processors of a tokenizer.json.
 
 `tests/reference/measuring.py` has the same function in plain Python, `trimmed`.
 """

@@ -1,4 +1,4 @@
-"""Packs ids (2 or 4 bytes) and offsets (8 bytes) for files: little-endian on any machine."""
+"""Pack ids (2 or 4 bytes) and offsets (8 bytes) for files: little-endian on any machine."""
 
 from typing_extensions import Buffer
 

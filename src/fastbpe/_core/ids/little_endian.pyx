@@ -1,4 +1,4 @@
-"""Packs ids (2 or 4 bytes) and offsets (8 bytes) for files: little-endian on any machine."""
+"""Pack ids (2 or 4 bytes) and offsets (8 bytes) for files: little-endian on any machine."""
 
 from fastbpe._core.common.python cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t

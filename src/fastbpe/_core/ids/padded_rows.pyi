@@ -1,4 +1,4 @@
-"""Copies ids of texts into the rows of a padded matrix, and fills a mask of their positions."""
+"""Copy ids of texts into the rows of a padded matrix, and fill a mask of their positions."""
 
 from typing import Any
 

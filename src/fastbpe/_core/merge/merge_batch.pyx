@@ -1,4 +1,4 @@
-"""Merges a batch of pieces that are not in the cache, for vocabularies whose priorities are ranks.
+"""Merge a batch of pieces that are not in the cache, for vocabularies whose priorities are ranks.
 
 Merging one piece waits on memory: each merge looks up two new pairs, whose slots are anywhere in a table of
 several megabytes, and only their ranks tell what to merge next. So the pieces of a batch take turns (software

@@ -1,4 +1,4 @@
-"""Merges long pieces in linear time: a linked list of symbols, and a priority queue of their pairs."""
+"""Merge long pieces in linear time: a linked list of symbols, and a priority queue of their pairs."""
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 

@@ -1,4 +1,4 @@
-"""Merges long pieces in linear time: a linked list of symbols, and a priority queue of their pairs.
+"""Merge long pieces in linear time: a linked list of symbols, and a priority queue of their pairs.
 
 The queue is `pair_queue`: a heap for short pieces, buckets for pieces of a ranked vocabulary with
 BUCKETS_FROM_BYTES or more.

@@ -1,4 +1,4 @@
-"""Merges one piece: the pair of lowest priority first, leftmost on ties, until no pair is left."""
+"""Merge one piece: the pair of lowest priority first, leftmost on ties, until no pair is left."""
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import Buffer

@@ -1,4 +1,4 @@
-"""Merges one piece: the pair of lowest priority first, leftmost on ties, until no pair is left.
+"""Merge one piece: the pair of lowest priority first, leftmost on ties, until no pair is left.
 
 Three methods give the same result:
 

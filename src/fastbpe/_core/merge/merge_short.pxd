@@ -1,4 +1,4 @@
-"""Merges a few symbols, with a linear search for the best pair."""
+"""Merge a few symbols, with a linear search for the best pair."""
 
 from libc.stdint cimport uint32_t
 from libc.string cimport memmove

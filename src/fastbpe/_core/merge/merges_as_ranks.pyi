@@ -1,4 +1,4 @@
-"""Builds a ranked vocabulary from a list of merges, if ranks give every text the same ids as the list."""
+"""Build a ranked vocabulary from a list of merges, if ranks give every text the same ids as the list."""
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import Buffer

@@ -1,4 +1,4 @@
-"""Builds a ranked vocabulary from a list of merges, if ranks give every text the same ids as the list.
+"""Build a ranked vocabulary from a list of merges, if ranks give every text the same ids as the list.
 
 `tests/reference/__init__.py` states the condition and proves it. The pair table gets only the merge of the
 list that makes each token. Other ways to split a token into two tokens never occur side by side in a merged text.

@@ -1,4 +1,4 @@
-"""Merges a piece whose base symbols are characters, spelled like the tokens of a tokenizer.json.
+"""Merge a piece whose base symbols are characters, spelled like the tokens of a tokenizer.json.
 
 A character is looked up with the prefix or suffix for its position in the piece. A character without a token
 becomes the tokens of its bytes, the unknown token, or nothing. Then the pairs of ids merge as in any vocabulary.

@@ -1,4 +1,4 @@
-"""Builds the tables of a vocabulary: the piece table (tokens by their bytes), and the pair table."""
+"""Build the tables of a vocabulary: the piece table (tokens by their bytes), and the pair table."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Builds the tables of a vocabulary: the piece table (tokens by their bytes), and the pair table.
+"""Build the tables of a vocabulary: the piece table (tokens by their bytes), and the pair table.
 
 For ranks, every split of a token into two tokens is a pair: `token_splits` finds them. Filling a table waits on
 memory, so each step prefetches its slots some entries ahead.

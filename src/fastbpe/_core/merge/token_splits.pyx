@@ -1,4 +1,4 @@
-"""Finds every split of a token of ranks into two tokens: these are the pairs that may merge.
+"""Find every split of a token of ranks into two tokens: these are the pairs that may merge.
 
 A token of n bytes has n - 1 split points. A Bloom filter of all tokens rejects nearly all split points that do not
 give two tokens, and look-ups confirm the rest. All of this waits on memory, so each step prefetches its data some

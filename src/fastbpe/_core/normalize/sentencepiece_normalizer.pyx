@@ -1,4 +1,4 @@
-"""Normalizes text for code-point vocabularies as sentencepiece does: rules, white space, user-defined symbols.
+"""Normalize text for code-point vocabularies as sentencepiece does: rules, white space, user-defined symbols.
 
 Few characters begin a rule; a bit map with one bit per character tells which. A table replaces ASCII characters
 that are followed by ASCII. `Normalizing` has the settings of code-point mode: the steps before a text is split,

@@ -148,10 +148,11 @@ class NamedTokens(NamedTuple):
                 yield AddedToken(content, special=True)
 
     def _again(self, defined: Mapping[int, Definition]) -> Iterator[AddedToken]:
-        """Yield the named and the other tokens as some classes add them a second time.
+        """Yield the named and the other tokens as some classes add them a second time: all as special tokens.
 
-        A role's token that a file names keeps the flags of its definition in `defined`. Any other token has the
-        flags of its own mention, so a token that is only text gets default flags.
+        A role's token that a file names has the other flags of its definition in `defined`, if there is one. Any
+        other token has the other flags of the entry that names it, so a token that is only text gets default
+        flags.
         """
         known = {token.content: token for _, token in sorted(defined.items())}
         for name, token in self.named.items():

@@ -8,7 +8,9 @@ them, from the longest part down. If the cuts are more than TRIED characters apa
 - Tokenizers that normalize text begin with such a position as a guess, and count ids at positions that a search
   brings closer and closer to the limit.
 
-Positions are in characters. `room` is the number of ids that may follow the nearer cut.
+Positions are in characters. `origin` is the end of a part that is given; the other end is searched for. Of the two
+cuts, `near` is nearer to `origin`, and `far` is further from it. `room` is the number of ids that may lie between
+`near` and the position found.
 """
 
 # Tried and rejected: encoding a text once and cutting several chunks from its tokens: wrong where normalization
@@ -52,7 +54,7 @@ _END_SEARCH_IDS = 200  # with this room or more, most guesses count only the end
 _END_MARGIN = 128  # characters to count before the end searched: after them, the tokens equal the whole text's
 _END_FRACTION = 16  # only the end is searched once a guess is wrong by at most 1/16 of the part
 
-#: Counts the ids from the nearer cut to a position, at most one more than the limit: (position, limit) -> n_ids.
+#: Counts the ids from the cut `near` to a position, at most one more than the limit: (position, limit) -> n_ids.
 Counter = Callable[[int, int], int]
 #: Counts the ids of the text between two positions, encoded by itself: (start, end) -> n_ids.
 PartCounter = Callable[[int, int], int]

@@ -69,7 +69,7 @@ def export(
         what = "a tokenizer.json alone" if chosen == "huggingface" else chosen
         raise FormatError(
             f"{os.fsdecode(path)}: {what} cannot store roles=; leave it out, or write a folder for "
-            "transformers, a .fbpe or .gguf file, or (from code points) a .model file of sentencepiece"
+            "transformers, a .fbpe or .gguf file, or (code-point and Unigram models) a .model of sentencepiece"
         )
 
     def write_to(file: str | os.PathLike[str]) -> Verification | None:

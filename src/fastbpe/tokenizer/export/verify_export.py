@@ -222,7 +222,7 @@ def compare(
                 ids = [each.encode(text, allowed_special=allowed, disallowed_special=()) for each in (one, other)]
             except VocabularyError as error:
                 raise VocabularyError(
-                    f"only one of both has ids for the text {shown_text(text)}: {error}"
+                    f"only one of the two tokenizers has ids for the text {shown_text(text)}: {error}"
                 ) from error
             if ids[0] != ids[1]:
                 difference = Difference(text, *ids)

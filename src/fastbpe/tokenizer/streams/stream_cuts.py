@@ -128,7 +128,8 @@ def near_of(
     """Return a function that finds cuts as PairCuts.near does; None if no cuts are known.
 
     pairs: function that returns the cuts of the vocabulary.
-    allowed: matcher of the special and added tokens to find; None: of the added tokens that any text may contain.
+    allowed: matcher of the special and added tokens to find; None: find only the added tokens that any text may
+        contain.
     """
     if may_cut(pipeline, allowed, None):
         near: Near = partial(cut_near, pipeline)
