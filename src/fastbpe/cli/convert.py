@@ -19,10 +19,11 @@ SUMMARY = "write a tokenizer in another format"
 DETAILS = """
 
 All tokens keep their ids. If the format cannot store a part of the tokenizer, an error
-names it. Only the split pattern, the special tokens and the roles may be missing from the
-file; the summary line shows the options that load the first two. Before a file is
-replaced, the new one is read back and, unless --drop is given, must return the same ids
-for every token and for many pairs of tokens.
+names it. Only these parts may be missing without an error: the split pattern, special
+tokens, roles, tokens around texts, chat templates and the training report. The summary
+line shows the options that load the first two. Before a file is replaced, the new one is
+read back and, unless --drop is given, must return the same ids for every token and for
+many pairs of tokens.
 
 Unigram models can be converted between sentencepiece's .model, tokenizer.json and .gguf.
 The command warns if texts with several equally good segmentations may get other ids.

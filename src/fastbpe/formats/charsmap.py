@@ -56,7 +56,7 @@ _LIKELY = ("\ufb01", "\u00a0", "\u3000", *map(chr, range(0x20, 0x3100)))
 
 
 def shown_apart(charsmap: bytes) -> str:
-    """Return the end of an error: ": " and a text that tokenizers and sentencepiece normalize differently.
+    """Return the end of a message: ": " and a text that tokenizers and sentencepiece normalize differently.
 
     Only texts with a character in _LIKELY are tried; "" if none differs.
     """

@@ -249,7 +249,9 @@ cdef inline uint32_t _character_bytes(uint8_t lead) noexcept:
 
 
 cdef bint _rank(const Pieces* pieces, const Merges* merges, uint32_t* ranks, float* scores) noexcept:
-    """Rank pieces by the first merge that forms each, and tell whether scores by rank give the same pieces.
+    """Rank pieces by the first merge that forms each, and tell whether scores by rank do the same as the merges.
+
+    Returns False also if the search takes too long.
 
     Args:
         ranks: receives the rank of each piece.

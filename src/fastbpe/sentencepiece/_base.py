@@ -138,7 +138,10 @@ class Base(Methods):
         return return_type
 
     def _threads(self, num_threads: int | None) -> int | None:
-        """Return the number of threads that a call may use; None: one per usable core."""
+        """Return the number of threads that a call may use; None: one per usable core.
+
+        num_threads: argument of the call, negative for one per usable core; None: the constructor's number.
+        """
         if num_threads is None:
             num_threads = self._num_threads
         if not isinstance(num_threads, int):

@@ -63,8 +63,9 @@ def load(
     Raises:
         FormatError: the file is damaged, in no format that fastbpe reads, or excludes an argument that is given
             (it stores a split pattern, or contains a SequenceTokenizer); the message says how to fix it.
-        FileNotFoundError: no file and no vocabulary has this name. The message suggests a similar known name, or
-            says how to get the vocabulary, with its SHA-256; `error.looked_at` lists the places searched.
+        FileNotFoundError: no file and no vocabulary has this name. For a name that is not a path, the error is a
+            VocabularyNotFoundError: its message suggests known names, or says how to get the vocabulary, and its
+            `looked_at` lists the places searched.
         SpecialTokenError, PatternError: special_tokens or pattern is invalid.
         OSError: the file cannot be opened.
         ValueError: cache_bytes is negative.

@@ -738,8 +738,9 @@ class Tokenizer(TokenizerBase):
         """Count the tokens of a chat, as the model reads it.
 
         A tokenizer from a model's folder has the model's own chat template, which needs jinja2 (the extra "chat"):
-        the count is the number of ids of `apply_chat_template` in transformers. gpt-oss has its published format.
-        For "gpt-4o", "gpt-4" and others the result is an `EstimatedCount`, by OpenAI's published overhead.
+        the count is the number of ids of `apply_chat_template` in transformers. "gpt-oss-20b" needs no template:
+        its published format, harmony, is built in, without tools. For OpenAI's closed models, such as "gpt-4o",
+        the result is an `EstimatedCount`, by OpenAI's published overhead.
 
         Args:
             messages: dicts with "role" and "content", as in chat APIs.
@@ -1417,8 +1418,9 @@ class Tokenizer(TokenizerBase):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole tokenizer into a file for `load`, in the format of the file's extension, as in `export`.
 
-        A FormatError names the part that the format cannot store. The file is written atomically; a read-only file
-        is kept (PermissionError).
+        A FormatError names a part that decides ids and that the format cannot store. Formats other than `.fbpe`
+        may leave out roles, tokens around texts, chat templates and the training report. The file is written
+        atomically; a read-only file is kept (PermissionError).
 
         >>> import pathlib, tempfile
         >>> from fastbpe import load
@@ -1477,13 +1479,14 @@ class Tokenizer(TokenizerBase):
 
         Returns:
             A named tuple: number of texts compared, the library that took part, the dropped parts, the number of
-            texts for which ids differ, and the first of these texts. Ids may differ only with drop, or for a
+            texts for which ids differ, and the first of these texts. These ids may differ only with drop, or for a
             unigram model. None if nothing was compared.
 
         Raises:
             FormatError: the format cannot store this vocabulary, or ids would differ; nothing is written. The
-                message names the loss, or a text with both lists of ids and the first tokens that differ. (Ids of
-                a unigram model may differ if the two best segmentations nearly tie: a FormatWarning says so.)
+                message names the loss, or a text with both lists of ids and the first tokens that differ. (Two
+                cases lead only to a FormatWarning that some texts may get other ids: a unigram model for another
+                library, and a GGUF file of a WordPiece or SuperBPE model.)
 
         >>> import pathlib, tempfile
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern="gpt2")

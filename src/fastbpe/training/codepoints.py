@@ -1,7 +1,7 @@
 """Code-point training: learns the same model from sentences as sentencepiece 0.2.3, piece by piece.
 
 `learn_model` counts the words of sentences, chooses the alphabet, learns merges, and assigns ids to the pieces.
-The sentencepiece drop-in calls it, and `learn_source`, which reads a source, or begins with counted words. The
+The sentencepiece drop-in and `learn_source` call it; `learn_source` may also begin with counted words. The
 drop-in alone calls `learn_frequent`, for models of the types word and char.
 """
 
@@ -188,7 +188,7 @@ def _learned(
     update: Callable[[int], object],
     base: CodePointBase | None,
 ) -> list[tuple[str, str]]:
-    """Learn the pieces of more than one character, in the order of their scores: the two parts of each.
+    """Learn the pieces of more than one character; return the two parts of each, the best score first.
 
     Args:
         counted: the words.

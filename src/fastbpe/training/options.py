@@ -223,8 +223,9 @@ def check_special_tokens(names: object) -> tuple[str, ...]:
 
     Raises:
         TrainingError: names is one str.
-        TypeError: names is not a list of names.
-        SpecialTokenError: a name is empty, given twice, or a single byte, which is an ordinary token.
+        TypeError: names is bytes, a mapping, or not iterable.
+        SpecialTokenError: a name is not a str, is empty, has a surrogate, is given twice, or is a single byte,
+            which is an ordinary token.
     """
     if isinstance(names, str):
         raise TrainingError(f"special_tokens={short_repr(names)}: pass a list of names")

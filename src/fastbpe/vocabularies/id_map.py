@@ -197,8 +197,9 @@ class IdMap:
         """Compose this map with the map of a later change.
 
         If the second change adds an id, the result replaces each id in its `init_from` by that id's `init_from`
-        in this map; an id without `init_from` there is left out. So its row may differ from the row after two
-        resizes, which is a mean of means, and of the mean of all rows for an id that is left out.
+        in this map; an id without `init_from` there is left out. So the row of the added id may differ from its
+        row after two resizes: they take a mean of means, in which an id that is left out here counts with the
+        mean of all rows.
 
         Args:
             other: IdMap – the second change; its old vocabulary is the new one of this map.

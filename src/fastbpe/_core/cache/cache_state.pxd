@@ -49,7 +49,7 @@ cdef struct LongSlot:
 cdef struct Cache:
     # Belongs to one thread at a time. Made by cache_start(), freed by cache_free().
     uint64_t seed  # seed of all hashes
-    size_t limit  # limit of the total size of all tables, in bytes
+    size_t limit  # limit of the total size of the tables and the arena, in bytes
     bint skips_long  # new pieces of more than 15 bytes are not stored
 
     # First table: lines of two entries, 64 bytes each.

@@ -175,7 +175,7 @@ cdef void discard_gaps(Cache* cache, const Tables* tables) noexcept nogil:
 cdef void _merge_pending(Cache* cache, const Tables* tables) noexcept nogil:
     """Merge each pending piece and store its ids in the cache.
 
-    Ends the batch, so the PENDING entries of its pieces become void.
+    This ends the batch: a PENDING entry that the ids of its piece have not replaced becomes void.
     """
     cdef BatchPiece* pending = cache.pending
     cdef BatchPiece* unknown[MAX_PIECES]

@@ -59,7 +59,7 @@ cdef void cache_start(Cache* cache, uint64_t seed, size_t limit) noexcept nogil:
     """Start an empty cache.
 
     seed: secret seed of its hashes, so that nobody can choose pieces that collide.
-    limit: bytes of all tables together, at least MIN_CACHE_BYTES.
+    limit: bytes that the tables and the arena together may take; less than MIN_CACHE_BYTES is raised to that.
     """
     memset(cache, 0, sizeof(Cache))
     cache.seed = seed

@@ -168,9 +168,10 @@ cdef class CodePoints:
         return 0
 
     cdef int _gather_pairs(self, Pieces* pieces, uint64_t* found) except -1:
-        """Leave out pieces that cannot occur in a text; gather the pairs of neighbouring characters in the others.
+        """Leave out pieces that cannot occur in a text; gather some pairs of adjacent characters in the others.
 
-        Gathers pairs of two ASCII characters, and pairs with a character from U+0800 on.
+        These are the pairs of two ASCII characters, and the pairs with a character from U+0800 on. Also fill the
+        bit sets of characters, and set by_words.
 
         found: working space for as many pairs as there are bytes in the pieces.
         """

@@ -167,7 +167,7 @@ cdef class Form(TextStep):
         return self._mapped
 
     cdef bint keeps_before(self, const Text* text, size_t at) noexcept nogil:
-        """Tell whether the character before unit `at` is no combining mark and not one that always changes."""
+        """Tell whether the character before unit `at` is neither a combining mark nor one that always changes."""
         cdef size_t i = at - 1, n_bytes
         cdef uint32_t c
         if text.is_utf8:

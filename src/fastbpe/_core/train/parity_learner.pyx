@@ -280,7 +280,7 @@ cdef class Corpus(Learner):
     cdef int64_t _n_merged(self, uint32_t pair, uint32_t merged) noexcept nogil:
         """Return how often a pair was merged; each occurrence counts as often as its piece occurs.
 
-        Occurrences of a pair (x, x) may overlap, so the pair may have more of them.
+        Occurrences of a pair (x, x) may overlap, so not every occurrence is merged.
         """
         cdef const Pair* it = &self._state.pairs[pair]
         cdef const uint32_t* occurrences = self._state.occurrences + it.start

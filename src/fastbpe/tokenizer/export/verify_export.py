@@ -73,7 +73,10 @@ class Verification(NamedTuple):
 
 
 class Excused:
-    """Counter of the differences that a conversion of a unigram model causes; none are excused if sums is None."""
+    """Counter of excused differences: the conversion of a unigram model may cause them, so they are no error.
+
+    sums: description of the conversion; None: no difference is excused.
+    """
 
     def __init__(self, sums: OtherSums | None) -> None:
         self._sums = sums

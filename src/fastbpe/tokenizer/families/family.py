@@ -78,7 +78,7 @@ class Family:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Tokens by id; for code points, as they decode."""
+        """Tokens by id; in code-point mode, the bytes that each id adds to a decoded text."""
 
     def prepare(self, encoder: Encoder, cache_bytes: int) -> None:
         """Call `Encoder.__init__`. A family may postpone this to the first use: see `is_lazy`."""

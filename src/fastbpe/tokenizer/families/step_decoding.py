@@ -249,7 +249,7 @@ class StepDecoding:
 
     @cached_property
     def _firsts(self) -> tuple[FirstForms, FirstForms]:
-        """Bytes of each id as the first one: if no id is left out, and if special tokens are."""
+        """Pair: the bytes of each id as the first one, for decoding all ids and for leaving special tokens out."""
 
         def find(token_id: int) -> bytes:
             [form] = self._forms([self._tokens[token_id].decode()], True, False)

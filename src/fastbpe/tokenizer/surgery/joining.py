@@ -36,10 +36,10 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
     - Characters: as with bytes and lists of merges. Both must mark the ends of words in the same way, and must not
       mark the continuation of words by a prefix. A character that is unknown to a may be a token of b; then it is
       no longer unknown.
-    - Code points: the pieces of the longest sequence that both have in the same order are anchors, and b's other
-      pieces are put between them, as late as possible. If a piece of a would no longer be made, the pieces of b in
-      its way are put after all of a's. New scores are 0, -1, -2, … in that order; pieces with the same score
-      keep a common score.
+    - Code points: the pieces of the longest sequence that both have in the same order are anchors, and the pieces
+      that only b has are put between them, as late as possible. If a piece of a would no longer be made, the
+      pieces of b in its way are put after all of a's. New scores are 0, -1, -2, … in that order; pieces with the
+      same score keep a common score.
 
     Args:
         a: Tokenizer – the first one.
