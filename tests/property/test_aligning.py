@@ -65,7 +65,7 @@ def test_equal_tokenizers_align_token_by_token() -> None:
 
 
 def test_bytes_are_refused_with_the_way_out() -> None:
-    with pytest.raises(TypeError, match="decode the bytes first"):
+    with pytest.raises(TypeError, match="decode bytes first"):
         fastbpe.align(b"ab", MADE[0], MADE[1])  # type: ignore[arg-type]
 
 

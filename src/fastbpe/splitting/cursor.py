@@ -76,7 +76,7 @@ class Cursor:
         """Enter a group or class that begins at `at`. Fails if it is nested too deeply."""
         self.depth += 1
         if self.depth > MAX_NESTING:
-            self.fail(at, f"nested deeper than {MAX_NESTING} levels", "flatten the groups")
+            self.fail(at, f"nested deeper than {MAX_NESTING} levels", "flatten the groups or classes")
 
     def leave(self) -> None:
         """Leave a group or class."""

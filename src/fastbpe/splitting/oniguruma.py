@@ -178,14 +178,14 @@ class _Translation:
             if not character.isascii() and not _folds_alone(character):
                 self.refuse(
                     f"{character!r} where case is ignored may match several characters in tokenizers",
-                    "write both cases out",
+                    "write both cases out in (?-i:...)",
                 )
             # Quantifiers do not separate two letters: in `s+s`, both together may match one character.
             if character not in "*+?":
                 self.letters = self.letters[-1:] + character.lower()
             if _SEVERAL_LETTERS.search(self.letters):
                 self.refuse(
-                    f"{self.letters!r} where case is ignored matches one character too in tokenizers",
+                    f"{self.letters!r} where case is ignored also matches a single character in tokenizers",
                     "write both cases out, such as [Ss][Ss]",
                 )
         self.give(character, character)
@@ -209,7 +209,7 @@ class _Translation:
         elif kind in _ESCAPES and not (in_brackets and kind in _OUTSIDE_BRACKETS_ONLY):
             if kind in "wW" and self.ignore_case[-1]:
                 self.refuse(
-                    rf"fastbpe does not support \{kind} where case is ignored", "take it out of the (?i:...)"
+                    rf"fastbpe does not support \{kind} where case is ignored", "put this part into (?-i:...)"
                 )
             given = _IN_BRACKETS.get(kind) if in_brackets else None
             self.give(rest[:2], given or _ESCAPES[kind])
@@ -255,7 +255,7 @@ class _Translation:
             )
         if self.ignore_case[-1]:
             self.refuse(
-                f"fastbpe does not support {found[0]} where case is ignored", "take it out of the (?i:...)"
+                f"fastbpe does not support {found[0]} where case is ignored", "put this part into (?-i:...)"
             )
         if found[1].lower().startswith("is"):
             self.refuse(f"tokenizers knows no property {found[1]!r}", "leave out the 'Is'")
@@ -293,7 +293,7 @@ class _Translation:
                     return
             elif self.ignore_case[-1] and not character.isascii() and not self.stands_alone():
                 self.refuse(
-                    f"fastbpe does not support {character!r} where case is ignored", "take it out of the (?i:...)"
+                    f"fastbpe does not support {character!r} where case is ignored", "put this part into (?-i:...)"
                 )
             else:
                 self.give(character, character)
@@ -305,10 +305,10 @@ class _Translation:
             self.refuse("'[:' does not begin a class that fastbpe knows", f"it knows {', '.join(_POSIX)}")
         if self.ignore_case[-1]:
             self.refuse(
-                f"fastbpe does not support {found[0]} where case is ignored", "take it out of the (?i:...)"
+                f"fastbpe does not support {found[0]} where case is ignored", "put this part into (?-i:...)"
             )
         if self.pattern[found.end() :].startswith("-") and not self.pattern.startswith("-]", found.end()):
-            self.refuse(f"{found[0]} cannot be the end of a range", r"write \- for the character")
+            self.refuse(f"{found[0]} cannot begin a range", r"write \- for the character")
         self.give(found[0], f"[{found[1]}{_POSIX[found[2]]}]")
 
     def stands_alone(self) -> bool:
@@ -354,7 +354,7 @@ class _Translation:
         self.numbers.append(self.n_groups if captures else 0)
         self.opened.append(opening)
         if name in self.names:
-            self.refuse(f"a second group of the name {name!r}", "give each group a name of its own")
+            self.refuse(f"a second group named {name!r}", "give each group a name of its own")
         if name is not None:
             self.names[name] = self.n_groups
         if end:

@@ -174,7 +174,7 @@ def data_gym_to_mergeable_bpe_ranks(
 def _token_bytes(text: str) -> bytes:
     token = bytes_of(text)
     if not token:
-        raise FormatError(f"{text!r} contains a character that does not represent a byte in GPT-2's files")
+        raise FormatError(f"{text!r} is empty, or has a character that does not represent a byte in GPT-2's files")
     return token
 
 

@@ -388,7 +388,7 @@ def checked_id(name: str, token_id: object) -> int:
     try:
         return integer("id", token_id)
     except TypeError:
-        raise SpecialTokenError(f"special token {name!r} has the id {token_id!r}: ids are integers") from None
+        raise SpecialTokenError(f"token {name!r} has the id {token_id!r}: ids are integers") from None
 
 
 def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collection[str], may_share: bool) -> None:
@@ -412,7 +412,7 @@ def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collectio
         if vocabulary.has(token_id) and not (may_share and ordinary == token_id):
             raise SpecialTokenError(
                 f"special token {name!r} has the id {token_id}, which another token of the "
-                f"vocabulary has; the first free id is {vocabulary.n_ids}"
+                f"vocabulary has; use {vocabulary.n_ids} or more"
             )
         if ordinary is not None and not may_share:
             raise SpecialTokenError.is_ordinary(name, ordinary)

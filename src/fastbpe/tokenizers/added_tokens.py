@@ -105,7 +105,7 @@ def read(described: Any, model: Model) -> AddedTokens:
         if not isinstance(one, Mapping) or type(one.get("id")) is not int:
             raise FormatError(f"added_tokens[{n}]: must be an object whose id is an integer, not {one!r:.60}")
         if not 0 <= one["id"] < 1 << 32:
-            raise FormatError(f"added_tokens[{n}]: id: must be 0 to 2**32 - 1, not {one['id']}")
+            raise FormatError(f"added_tokens[{n}].id: must be 0 to 2**32 - 1, not {one['id']}")
         if not isinstance(one.get("content"), str):
             raise FormatError(f"added_tokens[{n}].content: must be a string, not {one.get('content')!r:.60}")
         unfit = next((flag for flag in FLAGS if type(one.get(flag)) is not bool), None)

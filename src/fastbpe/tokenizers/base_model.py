@@ -153,7 +153,7 @@ def taken(vocab: Any) -> dict[str, int]:
     if {*map(type, of_type(vocab, dict))} - {str} or {*map(type, vocab.values())} - {int}:
         vocab = {of_type(token, str): index(its_id) for token, its_id in vocab.items()}
     if not is_text("".join(vocab)):
-        raise TypeError("UTF-8 cannot encode the lone surrogate of a token")
+        raise TypeError("a token contains a lone surrogate, which UTF-8 cannot encode")
     ids = sorted(vocab.values())
     if ids and not 0 <= ids[0] <= ids[-1] <= MAX_ID:
         raise TypeError("an id must fit in 32 bits, and not be negative")

@@ -18,5 +18,7 @@ def copied(value: Any) -> Trainer:
     """Convert a trainer of the tokenizers package to fastbpe's. Raises TypeError for any other object."""
     kind: type[Trainer] | None = _KINDS.get(type(value).__name__)
     if kind is None:
-        raise TypeError(f"{type(value).__name__} is not a trainer for a Tokenizer; these are {', '.join(_KINDS)}")
+        raise TypeError(
+            f"{type(value).__name__} is not a trainer for a Tokenizer; the trainers are {', '.join(_KINDS)}"
+        )
     return of_pickled(kind, value.__getstate__())

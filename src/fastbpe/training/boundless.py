@@ -74,7 +74,7 @@ def _train_on_runs(
     if " " in runs.runs_of:
         raise TrainingError(
             "these counts are runs of the tokens of a tokenizer: pass this tokenizer as base=, and "
-            "superwords=Superwords(…) with their split pattern and documents"
+            "superwords=Superwords(…) with the same pattern= and documents= as for counting"
         )
     if run.options["superwords"] != BOUNDLESS or words is None or words.fingerprint != runs.runs_of:
         raise TrainingError(

@@ -122,7 +122,8 @@ def _with_options_of_counts(
     if any(counts.runs_of is not None for counts in found):
         raise TrainingError(
             'these counts are runs; pass their tokenizer as base=, and superwords="boundless" for runs of '
-            "words, or superwords=Superwords(…) with their split pattern and documents for runs of tokens"
+            "words, or superwords=Superwords(…) with the same pattern= and documents= as for counting, for runs "
+            "of tokens"
         )
     known = () if base is None else base.special_tokens
     new = [name for name in found[0].special_tokens if name not in known]

@@ -246,7 +246,7 @@ def check_runs(
     if base is None or name != name_of_runs(base, superwords) or runs.pattern != superwords.pattern:
         raise TrainingError(
             "these runs do not fit base= and superwords=: pass their tokenizer as base=, and "
-            "superwords=Superwords(…) with their split pattern and documents, or "
+            "superwords=Superwords(…) with the same pattern= and documents= as for counting, or "
             'superwords="boundless" for runs of words'
         )
     if new := [name for name in special_tokens if name not in base.special_tokens]:

@@ -151,7 +151,7 @@ def test_listed_special_tokens_get_the_next_ids() -> None:
         ({"\ud83d": 10}, "contains a surrogate, which UTF-8 cannot encode"),
         (["\ud83d"], "contains a surrogate, which UTF-8 cannot encode"),
         ({"<x>": 10, "<y>": 10}, "tokens '<x>' and '<y>' have the same id 10"),
-        ({"<x>": "10"}, "special token '<x>' has the id '10': ids are integers"),
+        ({"<x>": "10"}, "token '<x>' has the id '10': ids are integers"),
         ({"": 10}, "a special token is empty"),
         (["<x>", "<x>"], "special token '<x>' is given twice"),
         (["ab"], "special token 'ab' is also the ordinary token 3"),

@@ -273,7 +273,7 @@ def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
     )
     raise FormatError(
         f"this vocabulary merges by a list of pairs; {what} stores only ranks, which would give other ids"
-        f"{_witness(tokenizer, ranked)}: export this tokenizer as native"
+        f"{_witness(tokenizer, ranked)}: export this tokenizer as native or huggingface"
     )
 
 

@@ -34,7 +34,9 @@ def each_sequence(source: Iterable[Any], name: str = "a batch") -> Iterator[Any]
         )
     source = items_in(source, name)
     if isinstance(source, str) or not isinstance(source, Iterable):
-        way_out = "; load the file first, such as by numpy.load" if isinstance(source, (str, os.PathLike)) else ""
+        way_out = (
+            "; load the file first, such as with numpy.load" if isinstance(source, (str, os.PathLike)) else ""
+        )
         raise TypeError(f"{name} must be an iterable of sequences, not {type(source).__name__}{way_out}")
     return iter(source)
 

@@ -53,7 +53,7 @@ def align(text: str, a: Tokenizer, b: Tokenizer) -> list[Aligned]:
     [([256, 99], [97, 256], 0, 3), ([100], [100], 3, 4)]
     """
     if not isinstance(text, str):
-        raise TypeError(f"text must be a str, not {type(text).__name__}; decode the bytes first")
+        raise TypeError(f"text must be a str, not {type(text).__name__}; decode bytes first")
     check_tokenizers(a=a, b=b)
     sides = [tokenizer.encode_with_offsets(text, disallowed_special=()) for tokenizer in (a, b)]
     cuts = _common_cuts(len(text), [spans for _, spans in sides])

@@ -115,8 +115,8 @@ def _check_known(token: AddedToken, known: AddedToken) -> None:
     name = token.content
     if token.special and not known.special:
         raise SpecialTokenError(
-            f"special token {name!r} is already an added token, with the id {known.id}, which is found in a text "
-            "even where it is not allowed; choose another name"
+            f"special token {name!r} is already an added token that is not special, with the id {known.id}: it is "
+            "found even where special tokens are not allowed; choose another name"
         )
     if known.special and not token.special:
         raise SpecialTokenError(
@@ -142,7 +142,7 @@ def _check_id(token: AddedToken, taken: Mapping[int, str], vocabulary: Ordinary)
     if vocabulary.has(token.id) and vocabulary.find(name.encode()) != token.id:
         raise SpecialTokenError(
             f"token {name!r} has the id {token.id}, which another token of the "
-            f"vocabulary has; the first free id is {max([vocabulary.n_ids - 1, *taken]) + 1}"
+            f"vocabulary has; use {max([vocabulary.n_ids - 1, *taken]) + 1} or more"
         )
 
 

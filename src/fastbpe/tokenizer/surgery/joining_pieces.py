@@ -35,7 +35,7 @@ class PieceJoining:
         theirs: Iterable[str],
         make: Callable[[CodePointModel], Tokenizer],
     ) -> None:
-        self._a, self._b, self._make = _scored(a), _scored(b), make
+        self._a, self._b, self._make = _scored(a, "a"), _scored(b, "b"), make
         known = {piece: i for i, piece in enumerate(a.pieces)}
         special, left_to_caller = {name.encode() for name in own}, {name.encode() for name in theirs}
         kinds = mergeable(self._b)
@@ -106,13 +106,16 @@ class PieceJoining:
         return [new[i - first] for i in sorted(with_makers(good, made)) if i >= first]
 
 
-def _scored(model: CodePointModel) -> CodePointModel:
-    """Return a model in which scores decide. Raises VocabularyError if scores cannot express its merges."""
+def _scored(model: CodePointModel, name: str) -> CodePointModel:
+    """Return a model in which scores decide. Raises VocabularyError if scores cannot express its merges.
+
+    name: the argument with the model, for the error.
+    """
     scored = by_scores(model)
     symbols = model.conventions is not None and model.conventions.symbols
     if scored.merges or (symbols and scored.types != model.types):
         raise VocabularyError(
-            "the merges of this tokenizer.json cannot be expressed as scores, so its pieces cannot be ranked "
+            f"the merges of the argument {name} cannot be expressed as scores, so its pieces cannot be ranked "
             "together with others; with_tokens adds tokens without merges"
         )
     return scored
