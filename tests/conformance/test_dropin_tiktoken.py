@@ -451,7 +451,10 @@ def test_ranks_may_contain_a_special_token_with_its_id() -> None:
 
 
 def test_wrong_ranks_are_told_apart() -> None:
-    for ranks, said in (({}, "mergeable_ranks is empty"), ({b"a": -1}, "the rank -1 must not be negative")):
+    for ranks, said in (
+        ({}, "mergeable_ranks must contain a token"),
+        ({b"a": -1}, "the rank -1 must not be negative"),
+    ):
         with pytest.raises(ValueError, match=said):
             ours.Encoding("x", pat_str=".", mergeable_ranks=ranks, special_tokens={})
 

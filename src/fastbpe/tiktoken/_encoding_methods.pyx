@@ -41,7 +41,7 @@ def tokens_by_rank(ranks):
     cdef object n_ids = max(ranks.values(), default=-1) + 1
     if not 0 < n_ids <= _MAX_IDS:
         if not ranks:
-            raise VocabularyError("mergeable_ranks is empty: there must be at least one token")
+            raise VocabularyError("mergeable_ranks must contain a token that is not empty")
         if n_ids <= 0:
             raise VocabularyError(f"mergeable_ranks: the rank {n_ids - 1} must not be negative")
         raise VocabularyError(f"mergeable_ranks: the rank {n_ids - 1} is too large; the limit is {_MAX_IDS - 1}")

@@ -109,7 +109,7 @@ def _check(
         check_neighbours_known(argument, one)
     if base is not None:
         raise TrainingError(
-            f"{argument} learns its own words, but base= already has words; leave base= out, or pass "
+            f"{argument} learns its own words, and cannot extend base=; leave base= out, or pass "
             "superwords=Superwords(), which learns superwords on top of a base"
         )
     if "ties" in keywords:

@@ -37,8 +37,8 @@ def character_counts(counted: CountedWords) -> dict[int, int]:
         raise SpecError(
             "there is no sentence to learn from: "
             + (
-                f"{counted.n_too_long:,} are longer than max_sentence_length=, {counted.n_reserved:,} contain "
-                f"U+2585, {counted.n_empty:,} are empty"
+                f"all were left out ({counted.n_too_long:,} longer than max_sentence_length=, "
+                f"{counted.n_reserved:,} with U+2585, {counted.n_empty:,} empty)"
                 if counted.n_too_long or counted.n_reserved
                 else "the source contains no lines, or only empty ones"
             ),

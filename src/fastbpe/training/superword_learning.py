@@ -152,8 +152,8 @@ def _second_stage(
     if len(merges) < n_new and floor > options.min_count:
         raise TrainingError(
             f"the runs were cut where neighbours occur fewer than {floor} times, and only {len(merges):,} of "
-            f"{n_new:,} superwords are that frequent: count the runs again with all neighbours that occur "
-            f"at least {max(floor // 4, 1)} times, or ask for fewer"
+            f"{n_new:,} superwords are that frequent: count the runs again with all neighbours whose "
+            f"count is {max(floor // 4, 1)} or more, or lower vocab_size="
         )
     facts = {
         "pattern": options.pattern,

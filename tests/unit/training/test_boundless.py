@@ -104,7 +104,7 @@ def test_fewer_tokens_than_asked_for_are_a_warning() -> None:
     ("options", "message"),
     [
         ({"ties": "pair"}, "has its own order"),
-        ({"base": train(["a b"], vocab_size=257)}, "base= already has words; leave base= out"),
+        ({"base": train(["a b"], vocab_size=257)}, "cannot extend base=; leave base= out"),
         ({"source": {"a": 3}}, "do not say which pieces are neighbours"),
         ({"source": fastbpe.count_pieces(["a b"])}, "do not say which pieces are neighbours"),
         ({"source": []}, "no text to learn from"),

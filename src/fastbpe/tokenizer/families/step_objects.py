@@ -260,7 +260,10 @@ def described_splitting(model: Model, vocabulary: Vocabulary) -> list[Mapping[st
     try:
         steps = [_split(regex) for regex in published or map(to_oniguruma, regexes)]
     except PatternError as error:
-        raise FormatError(f"a tokenizer.json cannot store how this tokenizer splits text: {error}") from None
+        raise FormatError(
+            f"a tokenizer.json cannot store how this tokenizer splits text: {error}; or export this "
+            "tokenizer as native"
+        ) from None
     if model.prefix_space and not steps:  # a later step would put a space before every piece
         return [{"type": "ByteLevel", "add_prefix_space": True, "use_regex": use_regex}]
     return [*steps, {"type": "ByteLevel", "use_regex": use_regex}]
