@@ -78,8 +78,11 @@ def test_random_models_with_equal_scores_are_written_or_refused(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("pieces", "said"),
     [
-        ([("ab", -1.0), ("ba", -1.0)], "the pieces 'ab' and 'ba', which have one score,"),
-        ([("▁▁", -3.0), ("▁▁▁▁", -3.0), ("▁▁a", -2.0)], "the piece '▁▁a' and runs of '▁' that have one score,"),
+        ([("ab", -1.0), ("ba", -1.0)], "the pieces 'ab' and 'ba', which have the same score,"),
+        (
+            [("▁▁", -3.0), ("▁▁▁▁", -3.0), ("▁▁a", -2.0)],
+            "the piece '▁▁a' and runs of '▁' that have the same score",
+        ),
     ],
 )
 def test_equal_scores_that_a_list_of_merges_cannot_say_are_refused(

@@ -101,7 +101,7 @@ def test_other_formats_refuse_it(format: str, tmp_path: Path) -> None:
         ),
         (
             {"added_tokens_decoder": {"259": {"content": "<x>", "single_word": True}}},
-            "the token '<x>' has the flag single_word, which is not supported here",
+            "the token '<x>' has the flag single_word, which is not supported for this class",
         ),
     ],
 )

@@ -61,7 +61,7 @@ def test_published_vocabulary_is_recognised_by_its_ranks() -> None:
     [
         ({"pat_str": None}, r"expected pat_str \(a regex\), special_tokens \(an object\) and bpe_ranks"),
         ({"special_tokens": ["<s>"]}, "expected pat_str"),
-        ({"special_tokens": {"<s>": "400"}}, "special_tokens: '<s>' has the id '400', not an integer"),
+        ({"special_tokens": {"<s>": "400"}}, "special_tokens: '<s>' has the id '400', which is not an integer"),
         ({"special_tokens": {"<s>": True}}, "'<s>' has the id True"),
         ({"special_tokens": {"<s>": -1}}, "'<s>' has the id -1"),
         (

@@ -205,14 +205,14 @@ CANNOT = [
     ({"normalizer": None, "pre_tokenizer": METASPACE_STEP}, "a space before only those texts"),
     (
         {"pre_tokenizer": {**METASPACE_STEP, "prepend_scheme": "never", "split": True}},
-        "that pieces end before each",
+        "the rule that pieces end before each",
     ),
     (
         {"model__byte_fallback": False, "model__fuse_unk": False},
-        "that each of several unknown characters in a row",
+        "the rule that each of several unknown characters in a row",
     ),
     ({"decoder": METASPACE_STEP}, "a decoder that writes byte pieces by their names"),
-    ({"decoder__decoders": DECODERS}, "that decoding leaves out a space"),
+    ({"decoder__decoders": DECODERS}, "the rule that decoding leaves out a space"),
     ({"added_tokens": [added("<s>", 1, lstrip=True)]}, "the added token '<s>', whose flags"),
     ({"added_tokens": [added("a", 259)]}, "the added token 'a', whose flags"),
     ({"model__merges": ["a b"]}, "a list of merges"),

@@ -215,10 +215,10 @@ def test_calls_that_need_merges_of_tokens_raise_vocabulary_error(tmp_path: Path)
             {"vocab": b'{"<unk>": 0, "\\ud800": 1}'},
             r"json: not JSON: UTF-8 cannot encode the lone surrogate in",
         ),
-        ({"merges": ["#", "a< /w>"]}, "merges 'a<' and '/w>' to the text </w>, which also marks the end of words"),
+        ({"merges": ["#", "a< /w>"]}, "merges 'a<' and '/w>' to a text that ends with </w>, which also marks"),
         (
             {"added_tokens_decoder": {"9": {"content": "<x>", "lstrip": True}}},
-            "the token '<x>' has the flag lstrip, which is not supported here",
+            "the token '<x>' has the flag lstrip, which is not supported for this class",
         ),
         (
             {"added_tokens_decoder": {"10": {"content": "<x>"}}},
@@ -234,13 +234,13 @@ def test_unsupported_folder_names_the_reason(config: dict[str, Any], said: str, 
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"normalization": True}, "with normalization, the class replaces links, users and emoji"),
+        ({"normalization": True}, "with normalization, the class replaces links, user names and emoji"),
         ({"pad_token": None}, "the class BertweetTokenizer needs the pad_token"),
         ({"pad_token": "</s>"}, "have the first ids, but two are the same"),
         ({"vocab": b"a@@ 1\n\nb 2\n"}, r"vocab\.txt: line 2 has no token"),
         (
             {"vocab": b"a@@ 1\na@@ 2\n"},
-            r"vocab\.txt: it lists a token twice, or a token that the class adds itself: <s>, <pad>",
+            r"vocab\.txt: it lists the token 'a@@' twice, or the class adds this token itself",
         ),
         ({"vocab": b"a\xff 1\n"}, r"vocab\.txt: not UTF-8: invalid byte 0xff at offset 1"),
     ],

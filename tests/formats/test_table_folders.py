@@ -196,7 +196,7 @@ def test_plbart_of_more_languages_has_no_own_id_for_the_mask_token(tmp_path: Pat
         ({"pieces": [*PROGRAMS, (b"<mask>", 0.0, CONTROL)]}, "the piece <mask> is also a token of the class"),
         ({"language_codes": "x"}, "language_codes 'x', but transformers knows base, multi"),
         ({"src_lang": "go"}, "src_lang 'go', which is not a language of the class"),
-        ({"eos_token": None}, "puts the eos_token after texts, but tokenizer_config.json lacks it"),
+        ({"eos_token": None}, "puts the eos_token after texts, but a file sets it to null"),
         ({"legacy": False}, "without legacy, the class changes the options of the .model"),
         (
             {"added_tokens_decoder": {"14": {"content": "<x>", "lstrip": True}}},
@@ -237,11 +237,11 @@ def test_dictionary_of_bartpho_gives_the_ids_of_pieces(tmp_path: Path) -> None:
         ({"dictionary": b"a 1\n\nb 1\n"}, r"dict\.txt: line 2 has no token"),
         (
             {"dictionary": b"a 1\na 2\n"},
-            r"dict\.txt: it lists a token twice, or a token that the class adds itself: <s>, <pad>",
+            r"dict\.txt: it lists the token 'a' twice, or the class adds this token itself",
         ),
         (
             {"dictionary": b"a 1\n</s> 2\n"},
-            r"dict\.txt: it lists a token twice, or a token that the class adds itself: <s>, <pad>",
+            r"dict\.txt: it lists the token '</s>' twice, or the class adds this token itself",
         ),
         ({"dictionary": b"a\xff 1\n"}, r"dict\.txt: not UTF-8: invalid byte 0xff at offset 1"),
         ({"pad_token": None}, "the class BartphoTokenizer needs a pad_token"),
@@ -334,7 +334,7 @@ def test_tokens_can_be_added_and_removed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "config", "said"),
     [
-        ("Marian", {"separate_vocabs": True}, "the ids of texts and those of the model's output are two"),
+        ("Marian", {"separate_vocabs": True}, "input texts and the model's output have different"),
         ("Marian", {"sp_model_kwargs": {"alpha": 1}}, "sp_model_kwargs in tokenizer_config.json may make its ids"),
         ("Marian", {"trainer": {"model_type": "word"}}, "a model of type word, which only fastbpe"),
         ("Marian", {"pieces": [*PIECES, (b"c", 0.0, UNUSED)]}, "a model with unused pieces is not supported"),
@@ -353,11 +353,11 @@ def test_tokens_can_be_added_and_removed(tmp_path: Path) -> None:
             {"vocab": b'{"<unk>": 0, "\\udc80": 1}'},
             r"vocab\.json: .*UTF-8 cannot encode the lone surrogate",
         ),
-        ("Marian", {"eos_token": None}, "puts the eos_token after texts, but tokenizer_config.json lacks it"),
+        ("Marian", {"eos_token": None}, "puts the eos_token after texts, but a file sets it to null"),
         (
             "Marian",
             {"added_tokens_decoder": {"9": {"content": "<x>", "single_word": True}}},
-            "the token '<x>' has the flag single_word, which is not supported here",
+            "the token '<x>' has the flag single_word, which is not supported for this class",
         ),
         (
             "Marian",

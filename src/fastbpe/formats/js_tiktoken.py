@@ -40,7 +40,10 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
         )
     for name, token_id in special.items():
         if type(token_id) is not int or not 0 <= token_id <= tiktoken.MAX_RANK:
-            raise FormatError(f"{where}: special_tokens: {name!r:.60} has the id {token_id!r:.40}, not an integer")
+            raise FormatError(
+                f"{where}: special_tokens: {name!r:.60} has the id {token_id!r:.40}, which is not an integer from "
+                f"0 to {tiktoken.MAX_RANK}"
+            )
     lines: list[str] = []
     for number, row in enumerate(rows.split("\n"), 1):
         found = _ROW.fullmatch(row)

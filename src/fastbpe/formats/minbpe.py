@@ -116,7 +116,7 @@ def dump(
     listed = tokens[: next((i for i in range(len(tokens), 0, -1) if tokens[i - 1]), 0)]
     if any(token != bytes([byte]) for byte, token in enumerate(listed[:256])):
         raise FormatError(
-            "in a minbpe file, ids 0 to 255 must be the bytes in order, but this vocabulary has another order; "
+            "in a minbpe file, ids 0 to 255 must be the bytes in order, but in this vocabulary they are not; "
             "export this tokenizer as native"
         )
     for i, (left, right, merged) in enumerate(merges):
@@ -135,8 +135,8 @@ def dump(
             )
     if len(listed) != 256 + len(merges):
         raise FormatError(
-            f"the token with the id {256 + len(merges)} is not the result of a merge, but a minbpe file can store "
-            "only bytes and merges; export this tokenizer as native"
+            f"the id {256 + len(merges)} is not the result of a merge, but a minbpe file can store only bytes and "
+            "merges; export this tokenizer as native"
         )
     if pattern is not None and (not isinstance(pattern, str) or pattern != pattern.strip() or "\n" in pattern):
         raise FormatError(

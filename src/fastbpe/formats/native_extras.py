@@ -248,7 +248,7 @@ def read_supermerges(header: Mapping[str, Any], merges: Buffer | None, where: st
     top = Part(header[_SUPERMERGES], where, _SUPERMERGES)
     kind, pattern = top.get("kind", str), top.get("pattern", str)
     if kind not in SUPERMERGES_KINDS:
-        top.fail(f"{kind!r:.60} is not known to this version of fastbpe", "kind")
+        top.fail(f"{kind!r:.60} is not known to this version of fastbpe; upgrade fastbpe", "kind")
     if merges is None or len(merges) % BYTES_PER_MERGE:
         raise FormatError(f"{where}: its section 'supermerges' is missing, or ends in the middle of a merge")
     return {_SUPERMERGES: Supermerges(bytes(merges), kind, pattern)}

@@ -70,7 +70,7 @@ def read(
     fail = python_backend.failing(where)
     python_backend.refuse_special_tokens(special_tokens, where)
     if config.get("normalization"):
-        fail("with normalization, the class replaces links, users and emoji, the latter by the package emoji")
+        fail("with normalization, the class replaces links, user names and emoji (these with the package emoji)")
     named = named_tokens.read(folder, Settings(kind.roles))
     roles, is_fairseq = named.roles, kind.files == _FAIRSEQ
     needed = (*_FIRST, "cls", "sep") if is_fairseq else ("unk",)
@@ -144,8 +144,8 @@ def _numbered(
         left, right = pair
         if (left + right).endswith(_END) and not right.endswith(_END):
             raise FormatError(
-                f"{where}: it merges {left!r:.40} and {right!r:.40} to the text {_END}, which also marks the end "
-                f"of words, so fastbpe cannot tell the two apart; {class_settings.WAY_OUT_OF_PYTHON}"
+                f"{where}: it merges {left!r:.40} and {right!r:.40} to a text that ends with {_END}, which also "
+                f"marks the end of words, so fastbpe cannot tell the two apart; {class_settings.WAY_OUT_OF_PYTHON}"
             )
         merges.append((number(left), number(right), number(left + right)))
     return [*symbols], merges

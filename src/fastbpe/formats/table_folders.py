@@ -213,9 +213,7 @@ class _Folder:
     def _read_pieces(self) -> CodePointModel:
         """Read the `.model`. Raises FormatError if it has an option that this module does not support."""
         if self._config.get("separate_vocabs"):
-            self._fail(
-                "with separate_vocabs, the ids of texts and those of the model's output are two vocabularies"
-            )
+            self._fail("with separate_vocabs, input texts and the model's output have different vocabularies")
         if self._class_name == "Speech2Text" and self._config.get("lang_codes"):
             self._fail("with lang_codes, the class takes ids of the .model for languages")
         if self._class_name == "Speech2Text" and self._config.get("do_upper_case"):
@@ -268,7 +266,7 @@ class _Folder:
         languages = [] if self._class_name == "PLBart" else self._languages()
         for i, name in enumerate(languages, len(rows)):
             if self._vocab.get(name, i) != i or any((token.content == name) != (token.id == i) for token in added):
-                self._fail(f"the token {name!r} of a language must have the id {i}, and no other token")
+                self._fail(f"the token {name!r} of a language must have the id {i}, and no other token may")
         rows = python_backend.with_added([*rows, *languages], added, self._fail)
         kinds = dict.fromkeys(languages, PieceType.USER_DEFINED)
         for token in added:
@@ -333,7 +331,8 @@ class _Folder:
         eos = self.named.roles.get("eos", "")
         if eos not in ids:
             self._fail(
-                f"the class {self._class_name}Tokenizer puts the eos_token after texts, but {CONFIG} lacks it"
+                f"the class {self._class_name}Tokenizer puts the eos_token after texts, but a file sets it to "
+                "null or an empty text"
             )
         languages, language = self._languages(), self._config.get("src_lang")
         if language is None:

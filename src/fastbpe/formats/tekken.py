@@ -114,9 +114,10 @@ def _tokens(listed: object, n: int, where: str) -> list[bytes]:
         raise FormatError(f"{where}: vocab: expected a list of tokens, found {type(listed).__name__}")
     check_number(len(listed), where)
     if not N_BYTES <= n <= len(listed):
+        limit = f"vocab lists only {len(listed)}" if n > len(listed) else f"it must be at least {N_BYTES}"
         raise FormatError(
-            f"{where}: vocab: {len(listed)} tokens, but config.default_vocab_size, less the special tokens, is "
-            f"{n}: must be {N_BYTES} to {len(listed)}; copy the file again or recreate it"
+            f"{where}: config.default_vocab_size, less the special tokens, is {n}, but {limit}; copy the file "
+            "again or recreate it"
         )
     tokens: list[bytes] = []
     for rank, entry in enumerate(listed[:n]):

@@ -228,7 +228,7 @@ def dump(tokens: Sequence[bytes], empty: int | None = None) -> bytes:
     )
 
 
-def check_tokens(tokens: Sequence[bytes], what: str = ".tiktoken") -> None:
+def check_tokens(tokens: Sequence[bytes], what: str = "a .tiktoken file") -> None:
     """Raise FormatError if a token has two ids. what: the format, for the message."""
     first: dict[bytes, int] = {}
     for token_id, token in enumerate(tokens):

@@ -80,8 +80,8 @@ def test_token_that_is_invalid_utf8_needs_no_merge(tmp_path: Path) -> None:
 def test_tiktoken_export_refuses_merges_that_ranks_cannot_express(tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_merges([(97, 98), (98, 99), (97, 257)], pattern=None)  # "abc" is never made
     said = (
-        r"\.tiktoken stores only ranks, which would give other ids \(the text 'abc' is \[256, 99\] and would be "
-        r"\[258\]\): export this tokenizer as native"
+        r"a \.tiktoken file stores only ranks, which would give other ids \(the text 'abc' is \[256, 99\] and "
+        r"would be \[258\]\): export this tokenizer as native"
     )
     with pytest.raises(FormatError, match=said):
         tokenizer.export(tmp_path / "x", format="tiktoken")

@@ -130,7 +130,10 @@ def pairs_of(model: Part) -> Iterable[tuple[int, tuple[str, str]]]:
         else:
             pair = merge if isinstance(merge, list) and not as_text else ()
         if len(pair) != 2 or not all(isinstance(token, str) for token in pair):
-            model.fail(f"must be two tokens, not {merge!r:.60}", f"merges[{number}]")
+            model.fail(
+                f'must be two tokens, not {merge!r:.60}; write all merges as "a b", or all as ["a", "b"]',
+                f"merges[{number}]",
+            )
         yield number, (pair[0], pair[1])
 
 

@@ -6,6 +6,7 @@ These classes find added tokens in the original text, and take the ids of an add
 from __future__ import annotations
 
 import io
+from collections import Counter
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
@@ -52,7 +53,7 @@ def added_tokens(
     for token in named.decoder.values():
         for flag in _FLAGS:
             if getattr(token, flag) and not (may_strip and flag != "single_word"):
-                fail(f"the token {token.content!r:.60} has the flag {flag}, which is not supported here")
+                fail(f"the token {token.content!r:.60} has the flag {flag}, which is not supported for this class")
     new = len({*vocab} | {*ids})
     for content in special:
         if content not in ids:
@@ -137,7 +138,6 @@ def read_dictionary(path: str, first: Iterable[str], token_of: Callable[[str], s
         raise FormatError(f"{path}: line {listed.index('') + 1} has no token")
     found = {token: i for i, token in enumerate([*known, *listed])}
     if len(found) < len(known) + len(listed):
-        raise FormatError(
-            f"{path}: it lists a token twice, or a token that the class adds itself: {', '.join(known)}"
-        )
+        twice, _ = Counter([*known, *listed]).most_common(1)[0]
+        raise FormatError(f"{path}: it lists the token {twice!r:.60} twice, or the class adds this token itself")
     return found

@@ -92,8 +92,8 @@ def _between(
     cls, sep = _special_id(model, "cls"), _special_id(model, "sep")
     if cls is None or sep is None:
         raise FormatError(
-            f"{where / CONFIG}: its class puts cls_token and sep_token around texts, but one is missing or is not "
-            "a special token; set both"
+            f"{where / CONFIG}: its class puts cls_token and sep_token around texts, but one or both are missing "
+            "or are not special tokens; set both"
         )
     if not is_bare:
         return model

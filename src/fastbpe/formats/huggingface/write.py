@@ -195,9 +195,9 @@ def _check_names(names: Iterable[str], added: Sequence[AddedToken], normalizer: 
         is_found = text == name and not any(token.single_word for token in added)
         if "\ufffd" not in text and not (is_found and (normalizer is None or tokens[name].normalized)):
             raise FormatError(
-                f"the added token {name!r} has a lower id than learned tokens, and a tokenizer.json would give "
-                f"that id to the text {text!r}, but fastbpe does not; give the token an id after all others, or "
-                "export this tokenizer as native"
+                "the ids of the added tokens do not directly follow all other ids, so a tokenizer.json would give "
+                f"the id of {name!r} to the text {text!r}, but fastbpe does not; number the added tokens after "
+                "all others, without gaps, or export this tokenizer as native"
             )
 
 

@@ -198,7 +198,7 @@ def _listed(groups: list[list[Merge]], pieces: list[str]) -> list[list[Merge]]:
         if len(several) > 1:
             (one, other, *_) = several.values()
             if len(characters := {*"".join(several.values())}) > 1:
-                cannot(f"the pieces {one!r} and {other!r}, which have one score,")
+                cannot(f"the pieces {one!r} and {other!r}, which have the same score,")
             tied[characters.pop()] = number
             # Pairs that make one piece stay together: scores can express that.
             group = sorted(group, key=lambda merge: (-len(pieces[merge[2]]), -len(pieces[merge[0]])))
@@ -239,11 +239,11 @@ def _check_runs(character: str, last: int, groups: list[list[Merge]], pieces: li
                 by_score[len(one), len(other)] = number
                 by_list[len(one), len(other)] = len(by_list)
             elif number <= last and any(len(part) > 1 and _is_run(part, character) for part in (one, other)):
-                cannot(f"the piece {pieces[merged]!r} and runs of {character!r} that have one score,")
+                cannot(f"the piece {pieces[merged]!r} and runs of {character!r} that have the same score,")
     longest = max(map(sum, by_score))
     for n in range(2, 4 * longest):
         if llama_symbols.merged([1] * n, by_list) != llama_symbols.merged([1] * n, by_score):  # their lengths
-            cannot(f"runs of {character!r} that have one score")
+            cannot(f"runs of {character!r} that have the same score")
 
 
 def _check_characters(ids: Mapping[str, int]) -> None:

@@ -286,15 +286,15 @@ def _lost(model: CodePointModel) -> str:
     if conventions.prefix:
         return "a space before only those texts that do not begin with a space"
     if conventions.splits:
-        return "that pieces end before each U+2581"
+        return "the rule that pieces end before each U+2581"
     if not conventions.fuses:
-        return "that each of several unknown characters in a row becomes an id"
+        return "the rule that each of several unknown characters in a row becomes an id"
     if conventions.decoder == "Metaspace" and PieceType.BYTE in model.types:
         return "a decoder that writes byte pieces by their names"
     if conventions.strips != (
         model.normalizer["add_dummy_prefix"] or model.normalizer["remove_extra_whitespaces"]
     ):
-        return "that decoding leaves out a space where encoding puts none, or the other way round"
+        return "the rule that decoding leaves out a space where encoding puts none, or the other way round"
     return ""
 
 

@@ -242,7 +242,7 @@ def _native(tokenizer: Exportable) -> Files:
 
 
 def _tiktoken(tokenizer: Exportable) -> Files:
-    return tiktoken.dump(_ranked_tokens(tokenizer, ".tiktoken"), _empty(tokenizer))
+    return tiktoken.dump(_ranked_tokens(tokenizer, "a .tiktoken file"), _empty(tokenizer))
 
 
 def _empty(tokenizer: Exportable) -> int | None:
