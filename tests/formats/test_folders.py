@@ -231,6 +231,10 @@ def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
             "special_tokens_map.json: extra_special_tokens: a token here must not have the key 'special'",
         ),
         (
+            {"special_tokens_map": {"additional_special_tokens": {"content": "<e>"}}},
+            "additional_special_tokens: transformers accepts only a list of tokens here, not an object",
+        ),
+        (
             {"tokenizer_config": {"additional_special_tokens": 5}},
             "tokenizer_config.json: additional_special_tokens: transformers accepts only a list of tokens",
         ),
@@ -244,7 +248,7 @@ def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
         ),
         (
             {"tokenizer_config": {"tokenizer_class": "RobertaTokenizer", "cls_token": None}},
-            "its class puts cls_token and sep_token around texts, but one is missing",
+            "its class puts cls_token and sep_token around texts, but no special token is set as cls_token;",
         ),
     ],
 )

@@ -366,6 +366,11 @@ def test_tokens_can_be_added_and_removed(tmp_path: Path) -> None:
         ),
         (
             "Marian",
+            {"added_tokens_decoder": {"9": {"content": "a"}}},
+            "the added token 'a' has the id 9, but 3 in the vocabulary",
+        ),
+        (
+            "Marian",
             {"added_tokens_decoder": {"10": {"content": "<x>"}}},
             "no token has the id 9, but '<x>' has the id 10",
         ),

@@ -31,8 +31,8 @@ _CLEAN_UP: list[dict[str, Any]] = [
 ]
 #: Classes that put no second eos token after a text that ends with one; `encode_with_template` does.
 _ONE_END = ("ByT5Tokenizer", "SiglipTokenizer")
-#: Parts of the errors for folders in which two tokens would have one id, or an id has no token.
-_REFUSED = ("would share the id", "no token has the id")
+#: Parts of the errors for folders in which two tokens would have one id, a token two, or an id has no token.
+_REFUSED = ("would share the id", "in the vocabulary", "no token has the id")
 
 
 def check_random_folders(

@@ -61,8 +61,10 @@ def added_tokens(
             new += content not in vocab
     own = {i: content for content, i in vocab.items()}
     for content, i in ids.items():
-        if own.get(i, content) != content or vocab.get(content, i) != i:
+        if own.get(i, content) != content:
             fail(f"the token {content!r:.60} would share the id {i} with another token")
+        if vocab.get(content, i) != i:
+            fail(f"the added token {content!r:.60} has the id {i}, but {vocab[content]} in the vocabulary")
         own[i] = content
     found = [
         AddedToken(content, i, content in special, False, *known[content][3:5] if content in known else ())

@@ -91,9 +91,10 @@ def _between(
     """
     cls, sep = _special_id(model, "cls"), _special_id(model, "sep")
     if cls is None or sep is None:
+        absent = ["cls_token"] * (cls is None) + ["sep_token"] * (sep is None)
         raise FormatError(
-            f"{where / CONFIG}: its class puts cls_token and sep_token around texts, but one or both are missing "
-            "or are not special tokens; set both"
+            f"{where / CONFIG}: its class puts cls_token and sep_token around texts, but no special token is set "
+            f"as {' or '.join(absent)}; set both"
         )
     if not is_bare:
         return model
