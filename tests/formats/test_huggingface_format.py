@@ -227,14 +227,14 @@ def test_dropout_is_warned_of_not_applied_and_written_again(pre_tokenizer: str, 
 
 
 @pytest.mark.parametrize(
-    ("keys", "said"),
+    ("keys", "said", "way_out"),
     [
-        (["truncation"], "truncation is"),
-        (["padding"], "padding is"),
-        (["truncation", "padding"], "truncation and padding are"),
+        (["truncation"], "truncation is", r"; use Tokenizer\.truncate\(text, n\)$"),
+        (["padding"], "padding is", "; pad batches yourself$"),
+        (["truncation", "padding"], "truncation and padding are", r"\(text, n\), and pad batches yourself$"),
     ],
 )
-def test_truncation_and_padding_settings_are_warned_of(keys: list[str], said: str) -> None:
+def test_truncation_and_padding_settings_are_warned_of(keys: list[str], said: str, way_out: str) -> None:
     settings: dict[str, Any] = {
         "truncation": {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0},
         "padding": {"strategy": {"Fixed": 5}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0,
@@ -242,7 +242,7 @@ def test_truncation_and_padding_settings_are_warned_of(keys: list[str], said: st
     }  # fmt: skip
     chosen = {key: settings[key] for key in keys}
     with pytest.warns(
-        FormatWarning, match=f"^<bytes>: its {said} not applied: encode returns all ids of a text"
+        FormatWarning, match=f"^<bytes>: its {said} not applied: encode returns all ids of a text.*{way_out}"
     ) as caught:
         tokenizer = fastbpe.load(dumped(small(**chosen)))
     assert len(caught) == 1

@@ -68,10 +68,10 @@ def test_published_vocabulary_is_recognised_by_its_ranks() -> None:
             {"bpe_ranks": "! 0 IQ==\n? 1 Ig=="},
             r"bpe_ranks: row 2: expected '! RANK TOKEN \.\.\.', found '\? 1 Ig=='",
         ),
-        ({"bpe_ranks": "! 0 IQ== IQ=="}, "is already on line 1"),
+        ({"bpe_ranks": "! 0 IQ== IQ=="}, "bpe_ranks, one token per line:2: token b'!' is already on line 1"),
         ({"bpe_ranks": "! 0 IQ"}, "base64"),
-        ({"bpe_ranks": "! 0 IQ==  Ig=="}, "bpe_ranks:"),
-        ({"bpe_ranks": "! 999999999 IQ=="}, "bpe_ranks:"),
+        ({"bpe_ranks": "! 0 IQ==  Ig=="}, "bpe_ranks, one token per line:2:"),
+        ({"bpe_ranks": "! 999999999 IQ=="}, "bpe_ranks, one token per line:1:"),
         ({"bpe_ranks": ""}, "contains no tokens"),
     ],
 )

@@ -44,6 +44,8 @@ _OF_PYTHON = (
     (", or add tokens with with_tokens", ""),
     ("; add it with with_special_tokens", ""),
     ("; use Tokenizer.truncate(text, n), and pad batches yourself", ""),
+    ("; use Tokenizer.truncate(text, n)", ""),
+    ("; pad batches yourself", ""),
     ("; to skip merges at random, pass dropout= to Tokenizer.encode", ""),
 )
 _ARGUMENT = re.compile(

@@ -53,7 +53,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
             raise FormatError(f"{where}: bpe_ranks: row {number}: expected '! RANK TOKEN ...', found {row[:40]!r}")
     return tiktoken.parse(
         "".join(lines).encode(),
-        f"{where}: bpe_ranks",
+        f"{where}: bpe_ranks, one token per line",
         pattern=as_regex(pattern),
         special_tokens=special if special_tokens is None else special_tokens,
     )

@@ -165,7 +165,7 @@ def _make(
 
             model = by_ranks(model)
         return Tokenizer(model, cache_bytes=cache_bytes)
-    except (VocabularyError, SpecialTokenError, PatternError) as error:
+    except (FormatError, VocabularyError, SpecialTokenError, PatternError) as error:
         # An error in the caller's own arguments keeps its type. Any other is an error of the file.
         if isinstance(error, SpecialTokenError) and special_tokens is not None:
             raise

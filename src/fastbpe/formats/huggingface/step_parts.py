@@ -147,12 +147,12 @@ def warn_of_settings(top: Part) -> None:
             FormatWarning,
             stacklevel=2,
         )
-    kinds = ("truncation", "padding")
-    asked = [key for key in kinds if settings.canonical(key, top.value.get(key), top.where) is not None]
+    ways_out = {"truncation": "use Tokenizer.truncate(text, n)", "padding": "pad batches yourself"}
+    asked = [key for key in ways_out if settings.canonical(key, top.value.get(key), top.where) is not None]
     if asked:
         warnings.warn(
             f"{top.where}: its {' and '.join(asked)} {'are' if asked[1:] else 'is'} not applied: encode returns "
-            "all ids of a text, without padding; use Tokenizer.truncate(text, n), and pad batches yourself",
+            f"all ids of a text, without padding; {', and '.join(ways_out[key] for key in asked)}",
             FormatWarning,
             stacklevel=2,
         )
