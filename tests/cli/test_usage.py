@@ -45,9 +45,9 @@ def here(model: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("encode -m words.fbpe text.txt -x", "there is no option -x; `fastbpe encode --help` lists them"),
         ("train text.txt -o a.fbpe --vocab-size 300 --num-threads two", "--num-threads: 'two' is not an integer"),
         ("train text.txt -o", "-o/--output: needs a value"),
-        ("encode -m words.fbpe text.txt ''", "FILE is empty; pass a name, or . for this folder"),
-        ("train text.txt --vocab-size 300 -o ''", "-o/--output is empty; pass a name, or . for this folder"),
-        ("compare -m words.fbpe -m '' text.txt", "-m/--model is empty; pass a name, or . for this folder"),
+        ("encode -m words.fbpe text.txt ''", "FILE is empty; pass a path"),
+        ("train text.txt --vocab-size 300 -o ''", "-o/--output is empty; pass a path"),
+        ("compare -m words.fbpe -m '' text.txt", "-m/--model is empty; pass a name or path"),
     ],
 )
 def test_wrong_usage_is_answered_in_two_lines(line: str, answer: str, run, here: Path) -> None:

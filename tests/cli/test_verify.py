@@ -54,6 +54,9 @@ def test_conversion_is_compared_with_its_original(run, model, ranks, text, tmp_p
     fastbpe.Tokenizer.from_ranks(BYTES, pattern=None).save(tmp_path / "other.fbpe")
     done = run("verify", tmp_path / "other.fbpe", "-m", model)
     assert done.failed_with(f"{tmp_path / 'other.fbpe'}: differs from the original: ")
+    (tmp_path / "bad.txt").write_bytes(b"a\n\xff")
+    done = run("verify", model, "-m", model, "--text", tmp_path / "bad.txt")
+    assert done.failed_with("bad.txt:2: not UTF-8: invalid byte 0xff at offset 2", "--text needs a file of UTF-8")
     done = run("verify", model, "--text", text)
     assert done.status == 2
     assert "--text needs -m MODEL" in done.err

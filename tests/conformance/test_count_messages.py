@@ -302,6 +302,9 @@ def test_refusals_of_built_in_formats() -> None:
     for tokenizer in (harmony(), openai("o200k_base")):
         with pytest.raises(ChatError, match=r"\[0\] is 'image_url', not text: .* add its tokens yourself"):
             tokenizer.count_messages(image)
+        for part in (5, {"type": "text", "text": 5}, {"image_url": "a.png"}):
+            with pytest.raises(ChatError, match=r"\[0\] must be a str, or a dict such as .*, not "):
+                tokenizer.count_messages([{"role": "user", "content": [part]}])
         for calls, told in (
             (5, r'messages\[0\]\["tool_calls"\] must be a list of calls, not int'),
             (

@@ -104,6 +104,7 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         ":5: token 'Ā' appears twice",
     ),
     "a character of no byte": (edited(lambda lines: lines.__setitem__(4, "1 漢 0 0")), "stands for no byte"),
+    "an empty token": (edited(lambda lines: lines.__setitem__(4, "1  0 0")), ":5: '' is not a token: it is empty"),
     "a missing byte": (
         edited(lambda lines: lines.__setitem__(3 + 65, "65 AAAA 0 0")),
         "no token for the byte 0x41",

@@ -87,14 +87,14 @@ def test_other_formats_refuse_it(format: str, tmp_path: Path) -> None:
         ({"extra_ids": "3"}, "extra_ids must be an integer up to 65536, not '3'"),
         (
             {"extra_special_tokens": ["<x>"], "additional_special_tokens": ["<extra_id_0>"]},
-            "additional_special_tokens has 1 tokens <extra_id_…>, but extra_ids is 125",
+            "additional_special_tokens has 1 token <extra_id_…>, but extra_ids is 125",
         ),
         ({"pad_token": None}, "the class ByT5Tokenizer needs a pad_token"),
         ({"bos_token": "<\ud800>"}, "UTF-8 cannot encode the lone surrogate in"),
-        ({"pad_token": "</s>"}, "two ids have the same token"),
-        ({"bos_token": "a"}, "the token 'a' is one character"),
-        ({"bos_token": " a"}, "the token ' a' is one character"),
-        ({"bos_token": "<0x41>"}, "the token '<0x41>' is one character, a byte, or"),
+        ({"pad_token": "</s>"}, "two ids have the token '</s>'"),
+        ({"bos_token": "a"}, "the token 'a' has fewer than two characters"),
+        ({"bos_token": " a"}, "the token ' a' has fewer than two characters"),
+        ({"bos_token": "<0x41>"}, "the token '<0x41>' has fewer than two characters, names a byte, or"),
         (
             {"added_tokens_decoder": {"400": {"content": "<x>"}}},
             "no token has the id 259, but '<extra_id_0>' has the id 260",
@@ -117,10 +117,10 @@ def test_arguments_that_the_class_decides_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"offset": 4}, "offset must be an integer up to 3, not 4"),
+        ({"offset": 4}, "offset must be an integer from 0 to 3, not 4"),
         ({"pad_token": None}, "the class DiaTokenizer needs a pad_token and an unk_token"),
-        ({"pad_token": "[S1]"}, "two ids have the same token"),
-        ({"bos_token": "a"}, "an added token is one character"),
+        ({"pad_token": "[S1]"}, r"two ids have the token '\[S1\]'"),
+        ({"bos_token": "a"}, "the added token 'a' has fewer than two characters"),
         (
             {"added_tokens_decoder": {"257": {"content": "<x>"}}},
             "no token has the id 256, but '<x>' has the id 257",

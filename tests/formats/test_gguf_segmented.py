@@ -160,7 +160,7 @@ DAMAGED: dict[str, tuple[str, dict[str, Any], str]] = {
         {"precompiled_charsmap": Typed(UINT8, [1, 2, 3], True)},
         "charsmap",
     ),
-    "text": ("t5", {"precompiled_charsmap": Typed(STRING, b"x")}, "expected an array of int, found bytes"),
+    "text": ("t5", {"precompiled_charsmap": Typed(STRING, b"x")}, "expected an array of integers, found b'x'"),
     "flag": ("bert", {"normalizer.lowercase": Typed(UINT32, 1)}, "expected true or false, found 1"),
     "equal": (
         "bert",

@@ -89,8 +89,14 @@ def test_native_file_keeps_the_rules(tmp_path: Path) -> None:
     [
         ({"trainer": {"byte_fallback": False}}, "is supported for models with byte fallback only"),
         ({"sp_model_kwargs": {"alpha": 1}}, "sp_model_kwargs in tokenizer_config.json may make its ids random"),
-        ({"legacy": False}, "without legacy, the class changes the options of the .model"),
-        ({"added_tokens_decoder": {"261": {"content": "<ctl>"}}}, "the token '<ctl>' is no special token, but"),
+        (
+            {"legacy": False},
+            "with legacy=false in tokenizer_config.json, the class changes the options of the .model",
+        ),
+        (
+            {"added_tokens_decoder": {"261": {"content": "<ctl>"}}},
+            "the token '<ctl>' is not special, but its piece",
+        ),
         (
             {"added_tokens_decoder": {"270": {"content": "<x>"}}},
             "no token has the id 263, but '<s>' has the id 264",

@@ -197,7 +197,10 @@ def test_plbart_of_more_languages_has_no_own_id_for_the_mask_token(tmp_path: Pat
         ({"language_codes": "x"}, "language_codes 'x', but transformers knows base, multi"),
         ({"src_lang": "go"}, "src_lang 'go', which is not a language of the class"),
         ({"eos_token": None}, "puts the eos_token after texts, but a file sets it to null"),
-        ({"legacy": False}, "without legacy, the class changes the options of the .model"),
+        (
+            {"legacy": False},
+            "with legacy=false in tokenizer_config.json, the class changes the options of the .model",
+        ),
         (
             {"added_tokens_decoder": {"14": {"content": "<x>", "lstrip": True}}},
             "the token '<x>' has the flag lstrip",
@@ -245,7 +248,10 @@ def test_dictionary_of_bartpho_gives_the_ids_of_pieces(tmp_path: Path) -> None:
         ),
         ({"dictionary": b"a\xff 1\n"}, r"dict\.txt: not UTF-8: invalid byte 0xff at offset 1"),
         ({"pad_token": None}, "the class BartphoTokenizer needs a pad_token"),
-        ({"legacy": False}, "without legacy, the class changes the options of the .model"),
+        (
+            {"legacy": False},
+            "with legacy=false in tokenizer_config.json, the class changes the options of the .model",
+        ),
         ({"additional_special_tokens": ["<x>"]}, "dict.txt lacks the token '<x>'"),
         ({"added_tokens_decoder": {"8": {"content": "<x>"}}}, "the token '<s>' would share the id 8 with another"),
     ],
@@ -288,7 +294,10 @@ def test_siglip_encodes_each_text_behind_the_unknown_token(tmp_path: Path) -> No
         ({"unk_token": "<nope>"}, r"spiece\.model lacks the unk_token '<nope>'"),
         ({"bos_token": "a b"}, "the token 'a b' contains white space, or U"),
         ({"bos_token": "\u2581a"}, "contains white space, or U"),
-        ({"legacy": False}, "without legacy, the class changes the options of the .model"),
+        (
+            {"legacy": False},
+            "with legacy=false in tokenizer_config.json, the class changes the options of the .model",
+        ),
     ],
 )
 def test_unsupported_folder_of_siglip_names_the_reason(config: dict[str, Any], said: str, tmp_path: Path) -> None:

@@ -48,12 +48,12 @@ def optional(kind: Kind) -> Kind:
 
 def list_of(kind: Kind) -> Kind:
     """Return the kind of a list whose items are of a kind."""
-    return Kind("list", lambda value: isinstance(value, list), items=kind)
+    return Kind("a list", lambda value: isinstance(value, list), items=kind)
 
 
 def object_of(fields: Schema) -> Kind:
     """Return the kind of an object with these fields; other fields are allowed."""
-    return Kind("object", lambda value: isinstance(value, dict), fields=fields)
+    return Kind("an object", lambda value: isinstance(value, dict), fields=fields)
 
 
 def one_of(*choices: str) -> Kind:
@@ -98,10 +98,10 @@ def _is_name(value: object) -> bool:
 
 COUNT = Kind("an integer of 0 or more", _is_count)
 FLAG = Kind("true or false", lambda value: isinstance(value, bool))
-TEXT = Kind("str", _is_text)
-NAME = Kind("name of a file in the same folder", _is_name)
-RELATIVE_PATH = Kind("path below a folder", _is_relative)
-SHA256 = Kind("SHA-256", lambda value: isinstance(value, str) and bool(re.fullmatch(r"[0-9a-f]{64}", value)))
+TEXT = Kind("a string without NUL or lone surrogates", _is_text)
+NAME = Kind("the name of a file in the same folder", _is_name)
+RELATIVE_PATH = Kind("a path below a folder", _is_relative)
+SHA256 = Kind("a SHA-256", lambda value: isinstance(value, str) and bool(re.fullmatch(r"[0-9a-f]{64}", value)))
 OBJECT = object_of({})
 
 

@@ -69,7 +69,12 @@ def text_of(content: Any, where: str) -> str:
     for number, part in enumerate(content):
         text = part if isinstance(part, str) else part.get("text") if isinstance(part, Mapping) else None
         if not isinstance(text, str):
-            kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
+            kind = part.get("type") if isinstance(part, Mapping) else None
+            if kind in (None, "text"):
+                raise ChatError(
+                    f'{where}[{number}] must be a str, or a dict such as {{"type": "text", "text": "Hi"}}, not '
+                    f"{part!r:.80}"
+                )
             raise ChatError(
                 f"{where}[{number}] is {kind!r}, not text: only the model knows its number of tokens; leave "
                 "it out and add its tokens yourself"

@@ -105,7 +105,9 @@ class Parser(argparse.ArgumentParser):
         """Convert a value. Raises ArgumentError for an empty path, such as from an unset variable of a shell."""
         if not arg_string and action.metavar in _PATHS:
             name = "/".join(action.option_strings) or action.metavar
-            raise argparse.ArgumentError(None, f"{name} is empty; pass a name, or . for this folder")
+            raise argparse.ArgumentError(
+                None, f"{name} is empty; pass {'a name or path' if action.metavar == 'MODEL' else 'a path'}"
+            )
         return super()._get_value(action, arg_string)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbpe._utils.plurals import counted
+from fastbpe._utils.utf8_errors import not_utf8
 from fastbpe.cli import streams
 from fastbpe.cli.failures import FAILURE, MENDABLE, describe, in_words_of_shell
 from fastbpe.cli.shared_flags import add_model, flags_of, load_text_model
@@ -153,9 +154,18 @@ def _verify_vocabulary(
     if model is None:
         named = f", {published} as published" if published else ""
         return facts, f"a vocabulary of {tokenizer.n_vocab:,} ids{named}", ()
-    lines = () if args.text is None else streams.read(args.text).decode().splitlines(keepends=True)
+    lines = () if args.text is None else _lines(args.text)
     n_texts = verify_conversion(model, tokenizer, path, lines)
     return {**facts, "n_texts": n_texts}, f"{n_texts:,} texts have the ids of {args.model}", ()
+
+
+def _lines(name: str) -> list[str]:
+    data = streams.read(name)
+    try:
+        return data.decode().splitlines(keepends=True)
+    except UnicodeDecodeError as error:
+        told = not_utf8(streams.name_of(name), data, error)
+        raise FormatError(f"{told}; --text needs a file of UTF-8 text") from None
 
 
 def _lacking_format(path: Path) -> str:

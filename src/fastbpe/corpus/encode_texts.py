@@ -71,7 +71,8 @@ def _checked(text: object, number: int, job: Job) -> Document:
     if text is None and job.on_error == "skip":
         raise FormatError(f"document {number} is None (null)")
     if not isinstance(text, bytes):
-        raise TypeError(f"document {number} is {type(text).__name__}, not str or bytes")
+        way_out = '; remove it, or pass on_error="skip"' if text is None else ""
+        raise TypeError(f"document {number} is {type(text).__name__}, not str or bytes{way_out}")
     if (at := n_valid(text)) == len(text):
         return text
     if job.errors == "replace":

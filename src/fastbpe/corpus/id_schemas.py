@@ -20,7 +20,7 @@ from fastbpe._utils.json_objects import (
 from fastbpe.corpus.id_headers import HEADERS, ID_BYTES
 
 _IDS = list_of(COUNT)
-_ANY_STR = Kind("str", lambda value: isinstance(value, str))
+_ANY_STR = Kind("a string", lambda value: isinstance(value, str))
 _STRINGS = list_of(_ANY_STR)
 _TOKENIZER = object_of({"fingerprint": TEXT, "n_vocab": COUNT})
 _INPUT_OF_RUN = Kind(

@@ -101,9 +101,11 @@ def check_output(out: AnyPath) -> None:
 
 def check_absent(out: AnyPath) -> None:
     """Raise FileExistsError if a file of an output exists, or an old file that would describe its ids wrongly."""
-    for name in (*paths_of(out), *stale_paths(out)):
+    for name in paths_of(out):
         if name.exists():
             raise FileExistsError(f"{name} exists; to replace it, pass overwrite=True")
+    for name in stale_paths(out):
+        raise FileExistsError(f"{name} exists and describes other ids; to remove it, pass overwrite=True")
 
 
 class Sink:

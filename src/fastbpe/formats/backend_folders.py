@@ -35,7 +35,7 @@ def read(
     if config.get("sp_model_kwargs"):
         fail("sp_model_kwargs in tokenizer_config.json may make its ids random")
     if not config.get("legacy", True):
-        fail("without legacy, the class changes the options of the .model")
+        fail("with legacy=false in tokenizer_config.json, the class changes the options of the .model")
     model = model_file.parse(map_file(where), where)
     if is_sw3 and not model.trainer["byte_fallback"]:
         fail("the class GPTSw3Tokenizer is supported for models with byte fallback only")
@@ -51,7 +51,10 @@ def read(
         if token.id >= len(own):
             kinds.append(PieceType.CONTROL if token.special else PieceType.USER_DEFINED)
         elif not token.special and kinds[token.id] != PieceType.NORMAL:
-            fail(f"the token {token.content!r:.60} is no special token, but is a special piece of the .model")
+            fail(
+                f"the token {token.content!r:.60} is not special, but its piece in the .model is not of the type "
+                "NORMAL"
+            )
     piece_bytes, piece_ends = pack_pieces(piece.encode("utf-8", "surrogateescape") for piece in pieces)
     made = model._replace(
         piece_bytes=piece_bytes,

@@ -116,7 +116,8 @@ class _Lines:
         """
         token = bytes_of(text)
         if not token:
-            self.fail(f"{text!r:.60} is not a token: one of its characters stands for no byte")
+            why = "one of its characters stands for no byte" if text else "it is empty"
+            self.fail(f"{text!r:.60} is not a token: {why}")
         return token
 
 
@@ -255,7 +256,7 @@ def dump(
         )
     if out_of_order(word_merges, tokens) is not None:
         raise FormatError(
-            "a .model of BoundlessBPE cannot store these merges, because one joins a token that only a later "
+            "a .model of BoundlessBPE cannot store these merges, because one joins a token that no earlier "
             "merge makes; export this tokenizer as native"
         )
     kind = "word" if supermerges is None else supermerges.kind

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe._utils.plurals import counted
 from fastbpe.formats.byte_level import text_of
 from fastbpe.formats.huggingface import named_tokens, python_backend, tokenizer_config
 from fastbpe.formats.huggingface.byte_vocabulary import BYTE_NAMES
@@ -89,7 +90,10 @@ def read(
     kinds = bytes([PieceType.CONTROL] * n_first + [PieceType.BYTE] * N_BYTES)
     for token in added:
         if len(token.content) < 2 or token.content in BYTE_NAMES or token.content.strip() != token.content:
-            fail(f"the token {token.content!r:.60} is one character, a byte, or has white space at an end")
+            fail(
+                f"the token {token.content!r:.60} has fewer than two characters, names a byte, or has white space "
+                "at an end"
+            )
         if token.id >= len(kinds):
             kinds += bytes([PieceType.CONTROL if token.special else PieceType.USER_DEFINED])
     ids = {token.content: token.id for token in added}
@@ -115,7 +119,7 @@ def _read_dia(folder: str, config: Mapping[str, Any], fail: Callable[[str], NoRe
     """Make the model of a folder of Dia: symbols are bytes, and tokens are the texts to which ids decode."""
     offset = config.get("offset", 0)
     if type(offset) is not int or not 0 <= offset <= len(_OF_DIA):
-        fail(f"offset must be an integer up to {len(_OF_DIA)}, not {offset!r:.60}")
+        fail(f"offset must be an integer from 0 to {len(_OF_DIA)}, not {offset!r:.60}")
     named = named_tokens.read(folder, Settings(dict.fromkeys(("pad", "unk"), _OF_DIA[0])))
     if not {"pad", "unk"} <= named.roles.keys():
         fail("the class DiaTokenizer needs a pad_token and an unk_token")
@@ -124,10 +128,10 @@ def _read_dia(folder: str, config: Mapping[str, Any], fail: Callable[[str], NoRe
     rows = [named.decoder[i].content if i in named.decoder else chr(i - offset) for i in range(N_BYTES + offset)]
     vocab = {row: i for i, row in enumerate(rows)}
     if len(vocab) < len(rows):
-        fail("two ids have the same token")
+        fail(f"two ids have the token {next(row for row in rows if rows.count(row) > 1)!r:.60}")
     added = python_backend.added_tokens(named, vocab, fail)
-    if any(len(token.content) < 2 for token in added):
-        fail("an added token is one character")
+    if (short := next((token.content for token in added if len(token.content) < 2), None)) is not None:
+        fail(f"the added token {short!r} has fewer than two characters")
     model = Model(
         tokens=[token.encode() for token in python_backend.with_added(rows, added, fail)],
         pattern=None,
@@ -154,7 +158,7 @@ def _extra(
     listed = older.get(_ADDITIONAL, config.get(_ADDITIONAL) if config.get("extra_special_tokens") else None)
     found = {str(token) for token in listed or () if "extra_id" in str(token)}
     if listed and 0 < n != len(found):
-        fail(f"{_ADDITIONAL} has {len(found)} tokens <extra_id_…>, but extra_ids is {n}")
+        fail(f"{_ADDITIONAL} has {counted(len(found), 'token')} <extra_id_…>, but extra_ids is {n}")
     if named.has_extra or _ADDITIONAL in config or listed is not None:
         return named.extra
     return [Definition(f"<extra_id_{i}>", is_text=True) for i in range(n)]
@@ -172,6 +176,7 @@ def _decoder(named: NamedTokens, class_name: str, fail: Callable[[str], NoReturn
         own = token._replace(lstrip=True, rstrip=True) if token.is_text and kind.strips else token
         first[i] = found.get(token.content, own)
     made = {**first, **named.decoder}
-    if len({token.content for token in made.values()}) < len(made):
-        fail("two ids have the same token")
+    contents = [token.content for token in made.values()]
+    if len({*contents}) < len(contents):
+        fail(f"two ids have the token {next(one for one in contents if contents.count(one) > 1)!r:.60}")
     return made

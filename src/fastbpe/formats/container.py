@@ -148,7 +148,10 @@ def _read_header(kind: Kind, view: memoryview, where: str) -> tuple[Any, int]:
         raise FormatError(f"{where}: damaged: {problem}; copy the file again or recreate it")
     size = int(line.group(1), 16)
     if size > _MAX_HEADER:
-        raise FormatError(f"{where}: its header claims to have {size} bytes; the limit is {_MAX_HEADER}")
+        raise FormatError(
+            f"{where}: damaged: its header claims to have {size} bytes; the limit is {_MAX_HEADER}; copy the "
+            "file again or recreate it"
+        )
     if len(view) < _ALIGNMENT + size:
         raise FormatError(
             f"{where}: damaged: truncated within its header, at {len(view)} bytes; "

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _BOUNDLESS = b"BoundlessBPE v2 "  # start of its .model files; `boundless_model` is imported only for them
 _CONTENT = b'"content"'  # a key of each added token in a tokenizer.json
 _READABLE = (
-    ".fbpe, .tiktoken, tokenizer.json, tekken.json, vocab.json with merges.txt, .gguf, and .model of "
-    "sentencepiece, minbpe and BoundlessBPE"
+    ".fbpe, .tiktoken, tokenizer.json, tekken.json, js-tiktoken's JSON, vocab.json with merges.txt, .gguf, and "
+    ".model of sentencepiece, minbpe and BoundlessBPE"
 )
 
 

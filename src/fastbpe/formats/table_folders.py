@@ -222,7 +222,7 @@ class _Folder:
             self._fail("with normalize, the class writes numbers as words before the .model encodes a text")
         is_legacy = self._config.get("legacy", True)
         if self._class_name in ("Bartpho", "BertGeneration", "PLBart", "Siglip", "SpeechT5") and not is_legacy:
-            self._fail("without legacy, the class changes the options of the .model")
+            self._fail("with legacy=false in tokenizer_config.json, the class changes the options of the .model")
         if self._config.get("sp_model_kwargs"):
             self._fail("sp_model_kwargs in tokenizer_config.json may make its ids random")
         model = model_file.parse(map_file(self.where), self.where)

@@ -85,16 +85,24 @@ def test_replaced_output_leaves_the_files_of_a_first_run(
     assert files_of(replaced) == files_of(fresh)
 
 
-@pytest.mark.parametrize("left", [".idx", ".bin.json", ".bin.offsets", ".bin.manifest.json"])
+@pytest.mark.parametrize(
+    ("left", "told"),
+    [
+        (".idx", "and describes other ids; to remove it"),
+        (".bin.json", "; to replace it"),
+        (".bin.offsets", "; to replace it"),
+        (".bin.manifest.json", "and describes other ids; to remove it"),
+    ],
+)
 @pytest.mark.parametrize("write", [by_files, by_merging])
 def test_neighbour_without_ids_is_an_output_that_exists(
-    code_tokenizer: Tokenizer, tmp_path: Path, left: str, write: Callable[..., None]
+    code_tokenizer: Tokenizer, tmp_path: Path, left: str, told: str, write: Callable[..., None]
 ) -> None:
     by_one_of_the_shards(code_tokenizer, FORMER, tmp_path / f"{NAME}.idx")
     for path in tmp_path.iterdir():
         if path.name != f"{NAME}{left}":
             path.unlink()
-    with pytest.raises(FileExistsError, match=f"{NAME}{left} exists; to replace it, pass overwrite=True"):
+    with pytest.raises(FileExistsError, match=f"{NAME}{left} exists ?{told}, pass overwrite=True"):
         write(code_tokenizer, LATER, tmp_path / f"{NAME}.bin", overwrite=False)
 
 

@@ -190,7 +190,7 @@ def test_wrong_arguments_are_refused_before_anything_is_written(code_tokenizer: 
         fastbpe.write_shard(code_tokenizer, ["a"], corpus / "out.txt", (0, 1))
     with pytest.raises(ValueError, match=r"out\.txt: ids are written to \.bin"):
         code_tokenizer.encode_files(corpus, corpus / "out.txt", shard=(0, 2))
-    with pytest.raises(TypeError, match="document 1 is NoneType, not str or bytes"):
+    with pytest.raises(TypeError, match="document 1 is NoneType, not str or bytes; remove it, or pass on_error="):
         fastbpe.write_shard(code_tokenizer, ["a", None], corpus / "out.bin", (0, 1))  # type: ignore[list-item]
     large = code_tokenizer.with_special_tokens({"<large>": 65536})
     with pytest.raises(ValueError, match="is too small for the id 65536"):
@@ -335,7 +335,7 @@ def test_manifest_that_does_not_fit_its_files_is_named(three: Path, tmp_path: Pa
         ({"ids": 3}, r"manifest\.json: its ids is 3, but \d+ in out-00001-of-00003\.bin\.json"),
         ({"shard": 2}, r"manifest\.json: it describes shard 2/3, but its name says 1/3; rename"),
         ({"documents": "3"}, r"manifest\.json: 'documents' is '3', not an integer"),
-        ({"outputs": [5]}, r"manifest\.json: 'outputs\[0\]' is 5, not object"),
+        ({"outputs": [5]}, r"manifest\.json: 'outputs\[0\]' is 5, not an object"),
         ({"plan": "x"}, r"out-00001-of-00003\.bin: its plan of its shards|00001.*plan"),
     ):
         place.write_text(json.dumps({**manifest, **change}))

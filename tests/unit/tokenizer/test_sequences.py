@@ -101,7 +101,7 @@ def test_empty_sequences_have_no_ids() -> None:
         ([True], TypeError, "True at position 0 is bool"),
         ([None], TypeError, "None at position 0 is NoneType"),
         ([[0, 1]], TypeError, r"\[0, 1\] at position 0 is list"),
-        (array("d", [0.0]), TypeError, "must contain integers, not items of format 'd'"),
+        (array("d", [0.0]), TypeError, "must contain integers, not items of buffer format 'd'"),
         ("0123", TypeError, "not str"),
         ({0: 1}, TypeError, "not dict"),
         (iter([0]), TypeError, "must be a list, tuple, range or array, not list_iterator"),

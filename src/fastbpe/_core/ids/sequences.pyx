@@ -225,7 +225,10 @@ cdef class Sequences:
             if code == b"O" or (code[:1] in SWAPPED and code[1:] in INTEGERS):
                 return self._read_items(list(sequence))
             if code.lstrip(b"@=<>!") not in INTEGERS:
-                raise TypeError(f"{where}a sequence must contain integers, not items of format {code.decode()!r}")
+                raise TypeError(
+                    f"{where}a sequence must contain integers, not items of buffer format {code.decode()!r} (a type "
+                    "code of the module struct)"
+                )
             n, is_signed = <size_t> view.shape[0], code.islower()
             if not self.items.n:  # a single long array goes on huge pages
                 ids_expect(&self.items, n)

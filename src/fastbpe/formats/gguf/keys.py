@@ -19,6 +19,8 @@ ROLES = {
     "cls": "cls_token_id",
     "mask": "mask_token_id",
 }
+#: Type of the items of an array → their name in errors.
+_NAMES = {bytes: "strings", int: "integers", float: "floats", bool: "booleans"}
 
 
 class Keys:
@@ -54,9 +56,9 @@ class Keys:
         """Return an array of values of one type. n: the required number of values; None: any."""
         value = self._values.get(PREFIX + key, default)
         if not isinstance(value, list) or (value and type(value[0]) is not kind):
-            of = f"an array of {type(value[0]).__name__}" if isinstance(value, list) else type(value).__name__
+            of = f"an array of {_NAMES[type(value[0])]}" if isinstance(value, list) else f"{value!r:.40}"
             found = "but the key is missing" if value is None else f"found {of}"
-            self.fail(key, f"expected an array of {kind.__name__}, {found}")
+            self.fail(key, f"expected an array of {_NAMES[kind]}, {found}")
         if n is not None and len(value) != n:
             self.fail(key, f"{len(value)} items for {n} tokens")
         return value

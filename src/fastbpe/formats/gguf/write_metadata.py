@@ -69,7 +69,7 @@ def dump_byte_level(
         if texts[token_id] or not name:
             raise FormatError(
                 f"the id {token_id} has the texts {texts[token_id]!r:.60} and {name!r:.60}, but a GGUF file can "
-                "store one text per id; export this tokenizer as native or huggingface"
+                "store only one text per id; export this tokenizer as native or huggingface"
             )
         texts[token_id], types[token_id] = name, int(kind)
     for i, text in enumerate(texts):
