@@ -75,7 +75,7 @@ def test_template_of_a_file_or_of_the_model_is_chosen(run: Run, model: Path, tmp
 @pytest.mark.parametrize(
     ("template", "told"),
     [
-        ("shortt", "--template shortt is not a name (default, harmony) or a jinja2 template"),
+        ("shortt", "--template shortt is not a name (default, harmony) or the text of a jinja2 template"),
         ("none.jinja", "none.jinja: No such file"),
         (
             "bytes.jinja",

@@ -133,6 +133,9 @@ def test_mixed_and_wrong_input_is_refused(run, tmp_path):
         done = run("count-pieces", tmp_path / "a.pieces", "-o", tmp_path / "out", *flag)
         assert done.status == 1
         assert f"{flag[0]} is for text, but these FILEs are count files" in done.err
+    for flag in (["--lines"], ["--text-field", "body"]):
+        done = run("train", tmp_path / "a.pieces", "-o", tmp_path / "out", "--vocab-size", "260", *flag)
+        assert done.failed_with(f"the source is counted already: leave out {flag[0]}")
     done = run("count-pieces", tmp_path / "a.txt", "-o", tmp_path / "out", "--option", "split_digits=true")
     assert done.status == 1
     assert "only with --mode codepoint or unigram" in done.err

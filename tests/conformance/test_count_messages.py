@@ -280,7 +280,7 @@ def test_estimate_of_tools_is_the_published_overhead(name: str, first: int) -> N
             {},
             "this tokenizer has no chat template: load the model's folder, .* or pass .* as template=",
         ),
-        (CHATS[0], {"template": "chatml"}, r"'chatml' is not a name \(harmony\) or a jinja2 template"),
+        (CHATS[0], {"template": "chatml"}, r"'chatml' is not a name \(harmony\) or the text of a jinja2 template"),
         (
             CHATS[0],
             {"template": "openai"},

@@ -176,7 +176,7 @@ def _choose(
         return OPENAI, None
     if "{" not in template:
         known = _listed([*own, harmony.NAME, *([OPENAI] if name in TOOL_COSTS else [])])
-        raise ChatError(f"template={template!r:.80} is not a name ({known}) or a jinja2 template")
+        raise ChatError(f"template={template!r:.80} is not a name ({known}) or the text of a jinja2 template")
     return None, template
 
 

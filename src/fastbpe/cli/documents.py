@@ -108,7 +108,12 @@ def _separator(args: argparse.Namespace) -> str | None:
 
 
 def _formats(args: argparse.Namespace) -> Iterator[str]:
-    """Yield the format of each input. Inputs that cannot be found or read are skipped: reading reports them."""
+    """Yield the format of each input; "" for a count file, which is no document.
+
+    Inputs that cannot be found or read are skipped: reading reports them.
+    """
+    from fastbpe.formats.piece_counts_file import is_file_of_counts  # here: most commands need no formats
+
     field = args.text_field or "text"
     for argument in args.files or [streams.STDIN]:
         if argument == streams.STDIN:
@@ -117,7 +122,8 @@ def _formats(args: argparse.Namespace) -> Iterator[str]:
             with contextlib.suppress(*MENDABLE):
                 for name in files_of(argument, args):
                     with contextlib.suppress(*MENDABLE):
-                        yield format_of(as_path(name), args.format, field)
+                        is_counted = is_file_of_counts(name)
+                        yield "" if is_counted else format_of(as_path(name), args.format, field)
 
 
 def files_of(name: str, args: argparse.Namespace) -> list[str]:

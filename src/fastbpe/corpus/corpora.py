@@ -296,10 +296,10 @@ def items_of(source: object) -> tuple[Iterable[Any], bool]:
 def warn_of_names(items: Iterable[object]) -> None:
     """Warn if the first of several texts is the name of a file: the others may be misspelled names."""
     if isinstance(items, (list, tuple)) and items and _names_file(items[0]):
-        other = next((item for item in items if not _names_file(item)), None)
+        other = next((item for item in items if isinstance(item, (str, bytes)) and not _names_file(item)), None)
         warnings.warn(
-            f"all {len(items)} documents are read as texts, not as paths: {items[0]!r} is the name of a file, "
-            f"but {other!r:.80} is not; pass paths as pathlib.Path",
+            f"all strings of the source are read as texts, not as paths: {items[0]!r} is the name of a file, but "
+            f"{other!r:.80} is not; pass paths as pathlib.Path",
             TrainingWarning,
             stacklevel=2,
         )

@@ -219,8 +219,9 @@ def check_effects(formats: Iterable[str], *, format: object, text_field: object,
         )
     of_what = "JSON lines and tables" if name == "text_field" else "text"
     others = " or ".join(sorted(found))
-    way_out = "jsonl" if name == "text_field" else "text"
+    way_out = f"leave {name}= out"
+    if not found & {*TABLES}:  # a table is never text
+        way_out += f', or pass format="{"jsonl" if name == "text_field" else "text"}"'
     raise OptionError(
-        f"{name}={value!r} has no effect: it is for {of_what}, but the files are {others}; leave {name}= out, "
-        f'or pass format="{way_out}"'
+        f"{name}={value!r} has no effect: it is for {of_what}, but the files are {others}; {way_out}"
     )

@@ -276,7 +276,7 @@ def test_unknown_format_is_refused(code_tokenizer: Tokenizer, tmp_path: Path) ->
             r"separator='\\n' has no effect: .* files are jsonl; ",
         ),
         ("a.json", {"separator": "\n"}, r"separator='\\n' has no effect"),
-        ("a.parquet", {"separator": "\n"}, r"separator='\\n' .* files are parquet"),
+        ("a.parquet", {"separator": "\n"}, r"separator='\\n' .* files are parquet; leave separator= out$"),
         ("a.md", {"text_field": "body"}, r"text_field='body' .* pass format=\"jsonl\""),
         ("a.jsonl", {"text_field": "body", "format": "text"}, "text_field='body' has no effect"),
         ("a.txt", {"separator": "x", "format": "jsonl"}, "separator='x' has no effect"),
