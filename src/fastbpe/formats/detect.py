@@ -307,7 +307,9 @@ def _parse(
             raise _has_own(where, "special tokens", "special_tokens")
         return model._replace(special_tokens=special_tokens, fingerprint="")
     if bytes(data[: len(sequence_tokenizer_file.MAGIC)]) == sequence_tokenizer_file.MAGIC:
-        raise FormatError(f"{where}: a tokenizer of sequences of integers, not of text; use fastbpe.load(path)")
+        raise FormatError(
+            f"{where}: a tokenizer of sequences of integers, not of text; pass its path to fastbpe.load"
+        )
     if bytes(data[:4]) == b"GGUF":
         from fastbpe.formats import gguf  # here: other files do not need it
 

@@ -73,6 +73,6 @@ def format_of(
     if ending not in formats:
         choices = ", ".join(f"{known} ({format})" for known, format in formats.items())
         what = f"{mode}-mode" if model_type == "BPE" or mode != "character" else model_type
-        shown = f"is {ending}" if ending == _FOLDER else f"has the extension {ending}"
+        shown = f"is written to {ending} by default" if ending == _FOLDER else f"has the extension {ending}"
         raise FormatError(f"{os.fsdecode(path)}: no format of {what} tokenizers {shown}; choose {choices}")
     return formats[ending]

@@ -73,8 +73,9 @@ def find(folder: str, *, beside_json: bool = False) -> tuple[str, ...]:
             raise FormatError(f"{folder}: no tokenizer in this folder that fastbpe reads; {name} is {way_out}")
     if (where / "vocab.json").is_file():
         raise FormatError(
-            f"{folder}: no tokenizer in this folder that fastbpe reads; vocab.json is a vocabulary without a "
-            "merges.txt; if its tokens are characters, as of Wav2Vec2CTCTokenizer, encode with transformers"
+            f"{folder}: no tokenizer in this folder that fastbpe reads; vocab.json is a vocabulary without its "
+            "merges.txt: add that file; a vocabulary of characters, such as Wav2Vec2CTCTokenizer's, has no "
+            "merges: encode with transformers"
         )
     pickles = [path.name for path in Path(folder).glob("tokenizer*.pkl")]
     hint = f"; {pickles[0]} is a pickle: load it by its path, and the error says what to do" if pickles else ""
