@@ -181,3 +181,8 @@ def test_train_command_keeps_unexportable_tokenizer_as_native_file(
     assert error.startswith("fastbpe: error: a.json: a tokenizer.json cannot store ")
     assert error.endswith("; the tokenizer was saved as a.json.fbpe instead\n")
     assert fastbpe.load("a.json.fbpe").mode == "codepoint"
+    Path("a.json.fbpe").write_bytes(b"another file")
+    assert train("-o", "a.json", "--mode", "codepoint", "--option", "hard_vocab_limit=false") == 1
+    assert capsys.readouterr().err.endswith("; the tokenizer was saved as a.json.2.fbpe instead\n")
+    assert Path("a.json.fbpe").read_bytes() == b"another file"
+    assert fastbpe.load("a.json.2.fbpe").mode == "codepoint"

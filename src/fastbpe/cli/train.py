@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import itertools
+import os
 from typing import Any, Literal
 
 from fastbpe._utils.choices import Format
@@ -260,12 +262,14 @@ def _write(tokenizer: Tokenizer, output: str, format: Format) -> None:
     """Write the tokenizer, and warn if its format does not store everything.
 
     Raises:
-        FormatError: the format cannot store it; it was saved as .fbpe instead.
+        FormatError: the format cannot store it; it was saved as .fbpe instead, under a name that no file had.
     """
     try:
         tokenizer.export(output, format=format)
     except FormatError as error:
-        kept = output.rstrip("/") + ".fbpe"
+        name = output.rstrip("/")
+        names = itertools.chain([f"{name}.fbpe"], (f"{name}.{number}.fbpe" for number in itertools.count(2)))
+        kept = next(kept for kept in names if not os.path.lexists(kept))
         tokenizer.save(kept)
         raise FormatError(f"{output}: {error}; the tokenizer was saved as {kept} instead") from None
     if lost := outputs.lacking(format, tokenizer.pattern, tokenizer.special_tokens):
