@@ -88,8 +88,8 @@ else:
     if optimize == "-O3":
         compile_args.append("-Wno-all")  # Python's flags have -Wall, which takes 5 % of GCC 12's time
         # Each function begins a cache line, so its speed does not change with the code before it: a `count` of 100
-        # bytes takes 5 to 7 % less time, 10 other rows from 3.4 % less to 2.5 % more; the modules take 4.5 MB
-        # instead of 4.2. (60 pairs of processes on a busy AMD Zen 1, GCC 12, 2026-11-30.) GCC ignores it with -Os.
+        # bytes takes 3 to 7 % less time, 10 other rows from 3.4 % less to 3.4 % more; the modules take 4.5 MB
+        # instead of 4.2. (60 pairs of processes, twice, AMD Zen 1, GCC 12, 2026-11-30.) GCC ignores it with -Os.
         compile_args.append("-falign-functions=64")
     link_args = []
     if sys.platform == "linux":
