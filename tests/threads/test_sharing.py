@@ -337,6 +337,12 @@ def test_threads_with_small_stacks_can_encode() -> None:
     assert run_python(SMALL_STACK) == "True\n"
 
 
+def test_default_is_at_most_256_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FASTBPE_NUM_THREADS", raising=False)
+    monkeypatch.setattr(threads, "usable_cores", lambda: 384)
+    assert threads.usable_threads(None) == 256
+
+
 def test_failure_to_start_threads_gives_the_same_ids(
     code_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -269,7 +269,7 @@ def _n_lines(text: Document) -> int:
 
 
 def ending_of(name: str) -> str:
-    """Return the extension of a file's name in lower case, without that of compression.
+    """Return the extension of a file's name in lower case; .gz, .zst and the like are ignored.
 
     >>> ending_of("a/b.TXT.gz"), ending_of("b.jsonl.zstd"), ending_of("Makefile")
     ('.txt', '.jsonl', '(none)')

@@ -192,7 +192,7 @@ class Corpus:
                 yield item.decode(errors=errors) if errors != "strict" and isinstance(item, bytes) else item
 
     def documents(self, cut: Cut | None = None) -> Iterator[Document]:
-        """Read the documents in order. The argument and the errors are those of `blocks`."""
+        """Read the documents in order. The argument and the errors are as in `blocks`."""
         return each_document(self.blocks(cut))
 
     def batches(self, cut: Cut | None = None) -> Iterator[list[Document]]:

@@ -72,7 +72,7 @@ def ids_of_pieces(ids: Any, n_pieces: int) -> tuple[bool, list[int]]:
 
 
 def id_error(ids: Any) -> Exception:
-    """Return the error for ids of which at least one is not an integer or has no piece."""
+    """Return the error for ids if at least one of them is not an integer or has no piece."""
     for i in ids:
         try:
             int32("id", i)

@@ -658,8 +658,6 @@ class Tokenizer(TokenizerBase):
         For token healing: drop the last ids of a prompt, and let the model choose among the completions of their
         bytes. Special and added tokens are not included. For character-level tokens, the decoded bytes count.
 
-        Raises TypeError if prefix is neither bytes nor str.
-
         >>> tokenizer = Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
         >>> tokenizer.completions(b"ab"), tokenizer.completions("x")
         ([256, 257], [120])

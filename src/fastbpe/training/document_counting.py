@@ -206,7 +206,7 @@ def count_texts(
 
 
 class SourcesAgain:
-    """Sources of a run, each of which can be read several times.
+    """Sources of a run. Each source can be read several times.
 
     Args:
         sources: name → source that is not an iterator; the name is None in a run without names.

@@ -103,8 +103,8 @@ class Parity:
     most text gets the most tokens. Parity-aware training chooses a language for each merge, the one whose text
     still needs the most tokens, and takes the most frequent pair of that language (of equally frequent pairs,
     the one with the greatest bytes in the order of GPT-2's characters for bytes). The merge is then applied in all
-    languages. The merges equal those of tokenizers 0.23's `ParityBpeTrainer`; the method is by Foroutan et al.,
-    https://arxiv.org/abs/2508.04796.
+    languages. The merges equal those of tokenizers 0.23's `ParityBpeTrainer`. Foroutan et al. invented the method
+    (https://arxiv.org/abs/2508.04796).
 
     Args:
         dev: dict – language → source of a text, for all languages of the training; ideally translations of one
