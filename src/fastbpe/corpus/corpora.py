@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import glob
 import os
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -15,6 +14,7 @@ from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.batches import items_in
 from fastbpe._utils.threads import usable_threads
+from fastbpe._utils.warn import warn
 from fastbpe.corpus.compression import PACKINGS
 from fastbpe.corpus.document_files import formats_of, has_size_of_text
 from fastbpe.corpus.document_formats import DEFAULT_FIELD, check_effects, check_format, check_text_field
@@ -297,11 +297,10 @@ def warn_of_names(items: Iterable[object]) -> None:
     """Warn if the first of several texts is the name of a file: the others may be misspelled names."""
     if isinstance(items, (list, tuple)) and items and _names_file(items[0]):
         other = next((item for item in items if isinstance(item, (str, bytes)) and not _names_file(item)), None)
-        warnings.warn(
+        warn(
             f"all strings of the source are read as texts, not as paths: {items[0]!r} is the name of a file, but "
             f"{other!r:.80} is not; pass paths as pathlib.Path",
             TrainingWarning,
-            stacklevel=2,
         )
 
 

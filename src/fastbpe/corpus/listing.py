@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import glob
 import os
-import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from fastbpe._utils.plurals import counted
+from fastbpe._utils.warn import warn
 from fastbpe.corpus.document_files import has_texts
 from fastbpe.corpus.document_formats import named
 from fastbpe.corpus.remote import AnyPath, RemotePath, as_path
@@ -75,7 +75,7 @@ class Listing:
         for file in found:
             known = file.resolve()
             if known in self._seen:
-                warnings.warn(f"{file}: listed twice, so it is read twice", FormatWarning, stacklevel=2)
+                warn(f"{file}: listed twice, so it is read twice", FormatWarning)
             self._seen.add(known)
         return found
 

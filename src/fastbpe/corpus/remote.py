@@ -79,16 +79,16 @@ class RemotePath(os.PathLike[str]):
         return self
 
     def exists(self) -> bool:
-        files, place = self._opened()
-        return bool(files.exists(place))
+        with self._accessed() as (files, place):
+            return bool(files.exists(place))
 
     def is_dir(self) -> bool:
-        files, place = self._opened()
-        return bool(files.isdir(place))
+        with self._accessed() as (files, place):
+            return bool(files.isdir(place))
 
     def is_file(self) -> bool:
-        files, place = self._opened()
-        return bool(files.isfile(place))
+        with self._accessed() as (files, place):
+            return bool(files.isfile(place))
 
     def stat(self) -> Stat:
         """Return size and version of a file.
@@ -97,19 +97,16 @@ class RemotePath(os.PathLike[str]):
             FileNotFoundError: there is no such file.
             OSError: the server does not report the size.
         """
-        files, place = self._opened()
-        with self._named_if_missing():
-            size = files.info(place).get("size")
+        with self._accessed() as (files, place):
+            size, version = files.info(place).get("size"), str(files.ukey(place))
         if size is None:
             raise OSError(f"{self.url}: the server does not report the size of this file; download it first")
         import hashlib  # here: local files do not need it
 
-        version = hashlib.sha256(str(files.ukey(place)).encode()).digest()
-        return Stat(size, int.from_bytes(version[:6], "big"))
+        return Stat(size, int.from_bytes(hashlib.sha256(version.encode()).digest()[:6], "big"))
 
     def open(self, mode: str = "rb") -> IO[bytes]:
-        files, place = self._opened()
-        with self._named_if_missing():
+        with self._accessed() as (files, place):
             stream: IO[bytes] = files.open(place, mode)
         return stream
 
@@ -118,48 +115,56 @@ class RemotePath(os.PathLike[str]):
             return file.read()
 
     def unlink(self, missing_ok: bool = False) -> None:
-        files, place = self._opened()
-        if not missing_ok or files.exists(place):
-            files.rm_file(place)
+        with self._accessed() as (files, place):
+            if not missing_ok or files.exists(place):
+                files.rm_file(place)
 
     def rglob(self, pattern: str = "*") -> list[RemotePath]:
         """List all files below a folder; the pattern is always "*"."""
-        files, place = self._opened()
-        return [RemotePath(files.unstrip_protocol(found)) for found in files.find(place)]
+        with self._accessed() as (files, place):
+            return [RemotePath(files.unstrip_protocol(found)) for found in files.find(place)]
 
     def glob_itself(self) -> list[RemotePath]:
         """List the files that match the path as a pattern."""
-        files, place = self._opened()
-        return [RemotePath(files.unstrip_protocol(found)) for found in files.glob(place)]
+        with self._accessed() as (files, place):
+            return [RemotePath(files.unstrip_protocol(found)) for found in files.glob(place)]
 
     def rename(self, target: RemotePath) -> None:
         """Rename a file on the same server; if the server cannot rename, copy and remove it."""
-        files, place = self._opened()
-        files.mv(place, target._opened()[1])
+        with self._accessed() as (files, place):
+            files.mv(place, target._opened()[1])
 
     def remove_folder(self) -> None:
         """Remove a folder with all that is in it, if it exists."""
-        files, place = self._opened()
-        if files.exists(place):
-            files.rm(place, recursive=True)
+        with self._accessed() as (files, place):
+            if files.exists(place):
+                files.rm(place, recursive=True)
 
     def write_bytes(self, data: bytes) -> None:
-        files, place = self._opened()
-        files.pipe_file(place, data)
+        with self._accessed() as (files, place):
+            files.pipe_file(place, data)
 
     def upload(self, path: Path) -> None:
         """Write a file with the content of a local file."""
-        files, place = self._opened()
-        files.makedirs(str(PurePosixPath(place).parent), exist_ok=True)
-        files.put_file(str(path), place)
+        with self._accessed() as (files, place):
+            files.makedirs(str(PurePosixPath(place).parent), exist_ok=True)
+            files.put_file(str(path), place)
 
     @contextlib.contextmanager
-    def _named_if_missing(self) -> Iterator[None]:
-        """Give fsspec's error for a missing file the reason and the address, which it lacks."""
+    def _accessed(self) -> Iterator[tuple[Any, str]]:
+        """Give access to the file system and the path within it, with errors that name the address.
+
+        fsspec's error for a missing file has no reason and no address. The packages for servers raise errors of
+        their own, for example if there are no credentials: these become OSError.
+        """
         try:
-            yield
+            yield self._opened()
         except FileNotFoundError:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.url) from None
+        except (OSError, ImportError, ValueError, MemoryError):
+            raise
+        except Exception as error:
+            raise OSError(f"{self.url}: {type(error).__name__}: {error}") from error
 
     def _opened(self) -> tuple[Any, str]:
         """Return the file system, without a cache of listings, and the path within it."""

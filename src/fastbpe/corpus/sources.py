@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import IO, TypeGuard, cast
 
 from fastbpe._core.text.json_lines import n_newlines
 from fastbpe._utils.file_statuses import adding_filename
+from fastbpe._utils.warn import warn
 from fastbpe.corpus.compression import ReadAhead
 from fastbpe.corpus.document_files import Content, content_of, opened, spooled
 from fastbpe.corpus.document_formats import AS_TEXT, BOM, TABLES, begins_like_json_lines
@@ -243,11 +243,10 @@ def read_stream(
     with adding_filename(where), content_of(ahead, where, format or "text", "", "", field) as content:
         assert content.file is not None
         if format is None and begins_like_json_lines(content.file.head()):
-            warnings.warn(
+            warn(
                 f'{where}: the input looks like JSON Lines, but is read as text; format="jsonl" reads a document '
                 'from each line, format="text" confirms that it is text',
                 FormatWarning,
-                stacklevel=2,
             )
         yield from _Form(where, content, separator, field, cut, None, errors).in_order(0, None)
 

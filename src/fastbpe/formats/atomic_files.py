@@ -100,6 +100,8 @@ def check_parent(path: str | os.PathLike[str]) -> None:
     parent = os.path.dirname(os.path.abspath(path))
     if not os.path.exists(parent):
         told = f"{os.strerror(errno.ENOENT)}: there is no folder {os.fsdecode(parent)}; create it first"
+        if "://" in os.fsdecode(path):
+            told = "addresses are not supported here: write to a folder on this machine, then upload the file"
         raise FileNotFoundError(errno.ENOENT, told, os.fspath(path))
 
 

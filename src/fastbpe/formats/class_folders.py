@@ -8,13 +8,13 @@ readers read the result. It also makes a tokenizer.json from a vocab.txt, or fro
 from __future__ import annotations
 
 import json
-import warnings
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe._utils.warn import warn
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats import limits
 from fastbpe.formats.atomic_files import map_file
@@ -185,11 +185,10 @@ def _with_steps(file: _File, made: _OfPieces | _OfBuilt, *, names_count: bool) -
 
 
 def _warn(path: str, class_name: str, why: str) -> None:
-    warnings.warn(
+    warn(
         f"{path}: the class {class_name}Tokenizer of transformers does not use the steps of this file: {why}; "
         f"fastbpe keeps the file's steps, so ids may differ; for the ids of the class, {class_settings.WAY_OUT}",
         FormatWarning,
-        stacklevel=2,
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from contextlib import suppress
 
+from fastbpe._utils.warn import warn
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats import foreign, limits, native, sequence_tokenizer_file, tiktoken
 from fastbpe.formats.atomic_files import map_file
@@ -424,7 +424,7 @@ def _read_huggingface(
                 )
                 if words is not None and words.spelling is not None:
                     told = f"{error}; tokenizers reads such a model, which has no 'type', as {words.spelling.kind}"
-                    warnings.warn(f"{told}, and so does fastbpe", FormatWarning, stacklevel=2)
+                    warn(f"{told}, and so does fastbpe", FormatWarning)
                     return words
             raise
 

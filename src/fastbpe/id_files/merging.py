@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fastbpe._core.ids.little_endian import pack_offsets
 from fastbpe._utils.choices import Header
 from fastbpe._utils.progress import Progress, Reporter
+from fastbpe._utils.warn import warn
 from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.id_headers import check_header
 from fastbpe.corpus.listing import Path_
@@ -127,7 +127,7 @@ def _parts_of(paths: Sequence[Path_]) -> list[Part]:
             check_like(part, (parts or found)[0], is_same_run=False)
         if twice := {part.path.resolve() for part in parts} & {part.path.resolve() for part in found}:
             said = f"{min(twice)} is given twice, so the output contains its documents twice"
-            warnings.warn(said, FormatWarning, stacklevel=3)
+            warn(said, FormatWarning)
         parts += found
     if not parts:
         raise ValueError("no files to merge: pass a path, or a list of paths")

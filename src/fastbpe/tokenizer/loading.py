@@ -100,6 +100,8 @@ def load(
             if found.unchecked is not None:
                 check_published(tokenizer, found.unchecked, found.path, special_tokens_too=special_tokens is None)
             return tokenizer
+        if "://" in path_or_bytes:
+            raise find.missing(path_or_bytes, "load reads no addresses: download the file, or pass its bytes")
         if near := find.suggestion(path_or_bytes):  # "gpt 4o" is not a file name that anyone meant
             raise find.missing(path_or_bytes, f"no such file or folder; {near}")
     if _holds_sequences(path_or_bytes):

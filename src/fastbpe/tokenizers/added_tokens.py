@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fastbpe._utils.warn import warn
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.tokenizers.added_token import FLAGS, AddedToken
 from fastbpe.tokenizers.base_model import Model
@@ -115,12 +116,9 @@ def read(described: Any, model: Model) -> AddedTokens:
     made.add(read_tokens, model)
     for n, one in enumerate(tokens):
         if one["content"] and made.ids[one["content"]] != one["id"]:
-            import warnings
-
-            warnings.warn(
+            warn(
                 f"added_tokens[{n}]: {one['content']!r:.60} has the id {one['id']} in the file; it gets "
                 f"{made.ids[one['content']]}, as in tokenizers: ids of tokens outside model.vocab have no gaps",
                 FormatWarning,
-                stacklevel=2,
             )
     return made

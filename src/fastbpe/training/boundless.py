@@ -13,7 +13,6 @@ times.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -23,6 +22,7 @@ from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._core.train.token_limits import TokenLimits
 from fastbpe._utils.progress import Reporter
+from fastbpe._utils.warn import warn
 from fastbpe._version import __version__
 from fastbpe.errors import TrainingError, TrainingWarning
 from fastbpe.model import N_BYTES, Model, Supermerges, pack_merges
@@ -35,8 +35,6 @@ from fastbpe.training.options import ByteOptions, Run, limits_of, too_few_within
 from fastbpe.training.piece_counts import PieceCounts, added_up, table_of
 from fastbpe.training.runs import Merge, count_cut_runs, runs_of_sum, tokens_of, words_of
 from fastbpe.training.superword_options import BOUNDLESS, WORDS
-
-_CALLER = 4  # stacklevel of warnings from `_train_words`: the line that calls `train`
 
 
 def train_boundless(sources: Mapping[Any, Any], base: Tokenizer | None, run: Run) -> Tokenizer:
@@ -131,7 +129,7 @@ def _train_words(sources: Mapping[Any, Any], options: ByteOptions, run: Run) -> 
     merges = _learn_words(counts, n_merges, options, run.reporter)
     if n_missing := n_merges - len(merges):
         said = too_few_within(limits_of(options), options.vocab_size - n_missing, options.vocab_size, "text")
-        warnings.warn(said, TrainingWarning, stacklevel=_CALLER)
+        warn(said, TrainingWarning)
     report = asdict(options) | {
         "ties": "bytes",
         "special_tokens": list(options.special_tokens),

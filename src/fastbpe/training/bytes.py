@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -12,6 +11,7 @@ from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._utils import plurals
 from fastbpe._utils.progress import Reporter
+from fastbpe._utils.warn import warn
 from fastbpe._version import __version__
 from fastbpe.corpus.corpora import Corpus
 from fastbpe.errors import TrainingError, TrainingWarning
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from fastbpe._core.train.parity_learner import ParityLearner
 
 _NO_WINDOW = 1 << 62  # the learner's greatest window in merges, longer than any run
-_CALLER = 5  # stacklevel of warnings from `_warn_of_few`: the line that calls `train`
 
 
 def train_bytes(
@@ -294,7 +293,7 @@ def _warn_of_few(
     """Warn if fewer merges were learned than requested."""
     if n_learned < options.vocab_size - start.n_known:
         text = too_few_merges(options, "max_token_bytes", learner.limits_met(), start.n_known + n_learned, "text")
-        warnings.warn(text, TrainingWarning, stacklevel=_CALLER)
+        warn(text, TrainingWarning)
 
 
 def byte_level_ranks() -> list[int]:

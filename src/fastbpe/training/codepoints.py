@@ -7,7 +7,6 @@ drop-in alone calls `learn_frequent`, for models of the types word and char.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -16,6 +15,7 @@ from fastbpe._core.train.codepoint_learner import CodePointLearner
 from fastbpe._core.train.log_scores import log_scores
 from fastbpe._utils import plurals
 from fastbpe._utils.progress import Reporter
+from fastbpe._utils.warn import warn
 from fastbpe._version import __version__
 from fastbpe.corpus.corpora import ReadingOptions, Source
 from fastbpe.errors import SpecError, TrainingWarning
@@ -39,7 +39,6 @@ from fastbpe.training.options import Run, number_of_ids
 from fastbpe.training.piece_counts import PieceCounts
 from fastbpe.training.sentences import SentenceSource, sentences_of, with_tsv
 
-_CALLER = 3  # stacklevel of warnings: the line that calls `train`
 CHARACTERS = "characters"  # value of vocab_size that asks for all characters and no merges
 
 
@@ -53,7 +52,7 @@ def train_code_points(source: Any, base: Tokenizer | None, run: Run) -> Tokenize
         facts["weights"] = run.weights
     model, report = learn_source(source, base, run)
     for note in report.notes(model.trainer):
-        warnings.warn(note, TrainingWarning, stacklevel=_CALLER)
+        warn(note, TrainingWarning)
     return Tokenizer(model._replace(training={"library": __version__, **asdict(report), **facts}))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -14,6 +13,7 @@ from fastbpe._core.train.byte_learner import Learner
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.plurals import counted
 from fastbpe._utils.suggestions import choose_one_of
+from fastbpe._utils.warn import warn
 from fastbpe._version import __version__
 from fastbpe.errors import OptionError, TrainingError, TrainingWarning
 from fastbpe.tokenizer.internals import vocabulary_of_sequences
@@ -23,7 +23,6 @@ from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.training.options import Run, number_of_ids, too_few_merges
 
 _TIES = ("pair", "first")
-_CALLER = 3  # stacklevel of warnings: the line that calls `train`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +162,7 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
     if len(merges) < n_merges:
         n_tokens = n_known + len(merges) + n_special
         text = too_few_merges(options, "max_token_length", learner.limits_met(), n_tokens, "sequences")
-        warnings.warn(text, TrainingWarning, stacklevel=_CALLER)
+        warn(text, TrainingWarning)
     report = asdict(options) | {
         "special_tokens": [*options.special_tokens],
         "library": __version__,

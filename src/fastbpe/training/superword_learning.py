@@ -9,7 +9,6 @@ count; if these are too few, the count is halved and the runs are counted again.
 from __future__ import annotations
 
 import contextlib
-import warnings
 from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -25,6 +24,7 @@ from fastbpe._core.train.run_counter import NeighbourCounts, sequences_of
 from fastbpe._core.train.superword_counters import SuperwordCounter
 from fastbpe._core.train.token_limits import TokenLimits
 from fastbpe._utils.progress import Reporter
+from fastbpe._utils.warn import warn
 from fastbpe._version import __version__
 from fastbpe.errors import TrainingError, TrainingWarning
 from fastbpe.model import N_BYTES, Model
@@ -54,7 +54,6 @@ from fastbpe.training.runs import (
 from fastbpe.training.superword_options import Superwords, n_first_ids
 
 _TEXT_BYTES = 1 << 30  # bytes that a text of unknown size is assumed to have
-_CALLER = 3  # stacklevel of warnings from `train_superwords`: the line that calls `train`
 
 Merge = tuple[int, int, int]  # left id, right id, count
 
@@ -101,14 +100,13 @@ def train_superwords(sources: Mapping[Any, Any], base: Tokenizer | None, run: Ru
         limits |= {} if superwords.max_words is None else {"max_words": superwords.max_words}
         limits |= {"forbid": [*superwords.forbid]} if superwords.forbid else {}
         said = too_few_within(limits, options.vocab_size - n_missing, options.vocab_size, "text")
-        warnings.warn(said, TrainingWarning, stacklevel=_CALLER)
+        warn(said, TrainingWarning)
     if base is not None:
-        warnings.warn(
+        warn(
             "superwords= changes how the base splits text, so texts may get other ids, even texts that contain "
             "no superword; the base's ordinary tokens keep their ids; base= without superwords= keeps the base's "
             "split pattern",
             TrainingWarning,
-            stacklevel=_CALLER,
         )
     return Tokenizer(model)
 

@@ -9,7 +9,6 @@ of threads that work.
 from __future__ import annotations
 
 import re
-import warnings
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +27,7 @@ from fastbpe._utils import plurals
 from fastbpe._utils.file_statuses import status_of
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
+from fastbpe._utils.warn import warn
 from fastbpe._version import __version__
 from fastbpe.corpus.corpora import ReadingOptions, Source
 from fastbpe.errors import SpecError, TrainingError, TrainingWarning
@@ -54,7 +54,6 @@ from fastbpe.training.sentences import (
     with_tsv,
 )
 
-_CALLER = 3  # stacklevel of warnings: the line that calls `train`
 _SPACE = "\u2581"  # first character of words
 _MORE = 1.1  # times vocab_size: number of pieces at which pruning ends
 _DELTA = float32(0.0001)  # difference between the scores of successive characters that pruning has dropped
@@ -98,7 +97,7 @@ def train_unigram(source: Source | PieceCounts, base: Tokenizer | None, run: Run
         model, report = learn_unigram(sentences_of(source, run.reading), options, run.reading, run.reporter)
     summarise(report, run.reporter, f"{model.n_pieces:,} pieces")
     for note in report.notes(model.trainer):
-        warnings.warn(note, TrainingWarning, stacklevel=_CALLER)
+        warn(note, TrainingWarning)
     return Tokenizer(model._replace(training={"library": __version__, **asdict(report)}))
 
 
@@ -183,12 +182,11 @@ def _of_alphabet(
                 store.clear()  # callers still hold it
             return words
         if store is None:
-            warnings.warn(
+            warn(
                 f"the counts are of {words.n_bytes:,} bytes of text: sentencepiece looks for its first pieces in "
                 f"parts of {CHUNK_BYTES:,} bytes, in the order of the sentences. Counts have no order, so "
                 "sentencepiece's model may differ a little",
                 TrainingWarning,
-                stacklevel=_CALLER + 2,
             )
             return words
     if store is None:

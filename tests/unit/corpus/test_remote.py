@@ -181,6 +181,32 @@ def test_missing_remote_files_are_named(code_tokenizer: Tokenizer, place: str, t
                 call(f"{place}/{name}")
 
 
+class ClosedServer(fsspec.AbstractFileSystem):  # type: ignore[misc]
+    """File system whose client raises errors of its own, as botocore does without credentials."""
+
+    protocol = "closed"
+
+    class NoCredentialsError(Exception):
+        """Error that is no OSError."""
+
+    def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:
+        raise self.NoCredentialsError("Unable to locate credentials")
+
+    info = exists = isdir = isfile = find = glob = _open = ls
+
+
+def test_errors_of_a_servers_client_name_the_address(code_tokenizer: Tokenizer) -> None:
+    fsspec.register_implementation("closed", ClosedServer, clobber=True)
+    told = r"closed://bucket/(a\.txt|out\.bin): NoCredentialsError: Unable to locate credentials"
+    for call in (
+        lambda: fastbpe.train("closed://bucket/a.txt", vocab_size=300, progress=False),
+        lambda: code_tokenizer.encode_files("closed://bucket/a.txt", "closed://bucket/out.bin", progress=False),
+    ):
+        with pytest.raises(OSError, match=told) as error:
+            call()
+        assert isinstance(error.value.__cause__, ClosedServer.NoCredentialsError)
+
+
 def test_files_of_ids_are_not_read_from_afar(code_tokenizer: Tokenizer) -> None:
     for call in (fastbpe.open_ids, lambda path: fastbpe.merge_shards(path, "out.bin")):
         with pytest.raises(FormatError, match=r"s3://b/a\.bin: files of ids are mapped into memory; copy them"):

@@ -239,6 +239,15 @@ def test_case_of_a_known_name_does_not_matter(here: Path) -> None:
     assert fastbpe.load("Small").vocab_size == 256  # a file of exactly this name comes first
 
 
+def test_addresses_are_refused_with_a_way_out(here: Path) -> None:
+    with pytest.raises(VocabularyNotFoundError, match="load reads no addresses: download the file, or pass its"):
+        fastbpe.load("s3://bucket/tokenizer.json")
+    tokenizer = fastbpe.Tokenizer.from_merges([(97, 98)], pattern="gpt2")
+    for write in (tokenizer.save, tokenizer.export):
+        with pytest.raises(FileNotFoundError, match="then upload the file: 's3"):
+            write("s3://bucket/tokenizer.json")
+
+
 def test_list_of_known_names_shows_their_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_file(here / "user", FILE.name)
     assert main(["fetch", "--list"]) == 0

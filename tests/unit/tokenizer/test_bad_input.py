@@ -153,6 +153,13 @@ def test_id_that_is_not_an_integer_raises_type_error(tokenizer: Tokenizer, token
             method(token_id)
 
 
+@pytest.mark.parametrize("errors", [5, None, b"strict"])
+def test_errors_option_of_another_type_is_named(tokenizer: Tokenizer, errors: Any) -> None:
+    for call in (tokenizer.decode, tokenizer.decode_batch):
+        with pytest.raises(TypeError, match=f"errors must be the name of an error handler, .*not {errors!r}"):
+            call([], errors=errors)
+
+
 @pytest.mark.parametrize("errors", ["nonsense", ""])
 def test_unknown_errors_option_is_refused_even_for_valid_text(tokenizer: Tokenizer, errors: str) -> None:
     for ids in ([97], [255]):

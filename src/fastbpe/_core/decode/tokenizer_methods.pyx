@@ -35,7 +35,12 @@ def id_to_token(self, token_id):
 
 
 def check_errors(errors):
-    """Raise LookupError if no error handler has this name. Decoding would detect this only at invalid bytes."""
+    """Raise LookupError if no error handler has this name. Decoding would detect this only at invalid bytes.
+
+    Raises TypeError if `errors` is not a str.
+    """
+    if not isinstance(errors, str):
+        raise TypeError(f"errors must be the name of an error handler, such as 'replace', not {errors!r}")
     if errors not in ("replace", "strict", "ignore"):
         codecs.lookup_error(errors)
 

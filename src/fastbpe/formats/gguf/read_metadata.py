@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fastbpe._utils.warn import warn
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats.byte_level import bytes_of
 from fastbpe.formats.gguf import characters, metadata, wordpiece
@@ -105,11 +105,10 @@ def _pre_tokenizer(keys: Keys, pattern: PatternLike) -> PreTokenizer:
     if name is not None:
         known = f"is not the name of a split pattern that fastbpe knows ({', '.join(PRE_TOKENIZERS)})"
         keys.fail("pre", f"{name!r:.60} {known}; pass the pattern itself as pattern=...")
-    warnings.warn(
+    warn(
         f"{keys.where}: GGUF: {PREFIX}pre is missing, so fastbpe splits text by llama.cpp's default pattern, "
         "which few models were trained with; pass the split pattern of the model as pattern=...",
         FormatWarning,
-        stacklevel=2,
     )
     return PRE_TOKENIZERS[DEFAULT]
 

@@ -5,12 +5,12 @@ The slow counterpart of `_vocab_json`, which handles only plain files and leaves
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias
 
+from fastbpe._utils.warn import warn
 from fastbpe.errors import FormatWarning
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, bytes_of, text_of
 from fastbpe.formats.huggingface._vocab_json import Entries
@@ -230,11 +230,10 @@ def _take(
     is_new = content not in ids
     expected = vocabulary.get(content, following) if is_new else ids[content]
     if token_id != expected:
-        warnings.warn(
+        warn(
             f"{part.where}: {part.place}: {content!r:.60} has the id {token_id} in the file, but gets {expected}: "
             "like tokenizers, fastbpe gives an added token its id in model.vocab, or else the next number",
             FormatWarning,
-            stacklevel=2,
         )
     ids[content] = expected
     return following + (is_new and content not in vocabulary)

@@ -7,6 +7,7 @@ ignored, as in tokenizers.
 
 from __future__ import annotations
 
+from fastbpe._utils.warn import warn
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats.huggingface import settings
 from fastbpe.formats.huggingface.decoder_json import (
@@ -136,25 +137,22 @@ def dropout_of(model: Part) -> float | None:
 
 def warn_of_settings(top: Part) -> None:
     """Warn if a file sets truncation, padding or dropout, which are not applied."""
-    import warnings
 
     model = top.part("model")
     dropout = None if model is None else dropout_of(model)
     if dropout is not None:
-        warnings.warn(
+        warn(
             f"{top.where}: its dropout, {dropout}, is not applied: encode returns the same ids each time; to skip "
             "merges at random, pass dropout= to Tokenizer.encode",
             FormatWarning,
-            stacklevel=2,
         )
     ways_out = {"truncation": "use Tokenizer.truncate(text, n)", "padding": "pad batches yourself"}
     asked = [key for key in ways_out if settings.canonical(key, top.value.get(key), top.where) is not None]
     if asked:
-        warnings.warn(
+        warn(
             f"{top.where}: its {' and '.join(asked)} {'are' if asked[1:] else 'is'} not applied: encode returns "
             f"all ids of a text, without padding; {', and '.join(ways_out[key] for key in asked)}",
             FormatWarning,
-            stacklevel=2,
         )
 
 

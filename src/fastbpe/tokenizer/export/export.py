@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from fastbpe._utils.choices import Format
 from fastbpe._utils.suggestions import choose_one_of
+from fastbpe._utils.warn import warn
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats import atomic_files, gpt2, minbpe, native, tekken, tiktoken
 from fastbpe.formats.endings import format_of, is_huggingface_folder
@@ -93,7 +93,7 @@ def export(
             )
         if warned:
             place = os.path.join(path, os.path.basename(file)) if is_folder else file
-            warnings.warn(f"{os.fsdecode(place)}: {warned}", FormatWarning, stacklevel=4)
+            warn(f"{os.fsdecode(place)}: {warned}", FormatWarning)
         return done
 
     if is_folder:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable
 
+from fastbpe._utils.warn import warn
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats.atomic_files import map_file
 from fastbpe.known_vocabularies import VOCABULARIES, recognise
@@ -52,5 +52,5 @@ def verify_conversion(original: Exportable, converted: Exportable, where: str, l
         raise FormatError(f"{where}: differs from the original: {error}") from None
     if excused.n:
         why = unigram_sums.described(excused.shown)
-        warnings.warn(f"{where}: {excused.n} of {n_texts} texts get other ids: {why}", FormatWarning, stacklevel=2)
+        warn(f"{where}: {excused.n} of {n_texts} texts get other ids: {why}", FormatWarning)
     return n_texts
