@@ -77,9 +77,14 @@ def rendered(template: str, runs: Sequence[Mapping[str, Any]], limits: Limits) -
     except subprocess.TimeoutExpired:
         raise RenderingError(too_long) from None
     if done.returncode:
-        is_late = -done.returncode in (getattr(signal, "SIGXCPU", None), getattr(signal, "SIGKILL", None))
+        if -done.returncode == getattr(signal, "SIGXCPU", None):
+            raise RenderingError(too_long)
         ended = f"chat template: the process that renders it ended with the status {done.returncode}"
-        raise RenderingError(too_long if is_late else ended)
+        if -done.returncode == getattr(signal, "SIGKILL", None):
+            ended = (
+                "chat template: the process that renders it was killed; perhaps this machine has too little memory"
+            )
+        raise RenderingError(ended)
     answers = map(json.loads, done.stdout.splitlines())
     return [
         ChatError(f"chat template: {answer['error']}") if "error" in answer else answer["text"]

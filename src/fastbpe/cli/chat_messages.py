@@ -16,6 +16,8 @@ from fastbpe.cli.shared_flags import Named
 from fastbpe.errors import ChatError, FormatError
 from fastbpe.tokenizer.internals import family_of
 
+_TEMPLATE_ENDINGS = (".jinja", ".jinja2", ".j2")
+
 
 class Request(NamedTuple):
     """One chat.
@@ -66,12 +68,12 @@ def counted(count: int | ChatError) -> int:
 
 
 def template_of(name: str) -> str:
-    """Return a template for `count_messages`: the text of a .jinja file; other names unchanged.
+    """Return a template for `count_messages`: the text of a template file; other names unchanged.
 
     Raises:
         FormatError: the file is not UTF-8.
     """
-    return _utf8(streams.read(name), name, "a template") if name.endswith(".jinja") else name
+    return _utf8(streams.read(name), name, "a template") if name.endswith(_TEMPLATE_ENDINGS) else name
 
 
 def read(name: str) -> list[Request]:

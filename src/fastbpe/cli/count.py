@@ -64,8 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--template",
         metavar="NAME",
-        help="with --messages: a .jinja file; the name of one of the model's other templates; harmony; or openai "
-        "(an estimate). Default: the model's own template",
+        help="with --messages: a .jinja, .jinja2 or .j2 file; the name of one of the model's other templates; "
+        "harmony; or openai (an estimate). Default: the model's own template",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 

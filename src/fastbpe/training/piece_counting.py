@@ -106,9 +106,10 @@ def count_pieces(
     1
     """
     mode = mode_of(mode, base)
+    if mode == "ids":
+        raise TrainingError("sequences of integers are not counted: train on them directly, with train")
     if mode not in _MODES:
-        why = "; sequences of integers are not counted" if mode == "ids" else ""
-        raise TrainingError(choose_one_of("mode", mode, _MODES, why))
+        raise TrainingError(choose_one_of("mode", mode, _MODES))
     reading = ReadingOptions.take_from(options)
     if not isinstance(superwords, (Tokenizer, Superwords, type(None))):
         raise TypeError(f"superwords must be a Superwords or a Tokenizer, not {type(superwords).__name__}")

@@ -322,7 +322,11 @@ def _checked(new_to_old: Iterable[int], n_old: int) -> array[int]:
     try:
         packed = array("q", new_to_old)
     except OverflowError:
-        raise ValueError(f"new_to_old contains a number that is not an old id, 0..{n_old - 1}") from None
+        raise ValueError(
+            f"new_to_old contains a number that is not an old id: there are {n_old} old ids"
+        ) from None
+    if n_old == 0 and any(old != NONE for old in packed):
+        raise ValueError("new_to_old has an old id, but n_old=0: each entry must be -1, for a new token")
     if len(packed) > MAX_IDS:
         raise ValueError(f"new_to_old has {len(packed)} ids: the limit is {MAX_IDS}")
     taken = bytearray(n_old)

@@ -172,6 +172,7 @@ def test_empty_vocabularies_have_maps() -> None:
         (2, [2], None, "the old id 2 .*must be 0 to 1, or -1"),
         (2, [-2], None, "the old id -2"),
         (2, [2**70], None, "not an old id"),
+        (0, [-1, 0], None, "n_old=0: each entry must be -1"),
         (2, [0, 1, 0], None, "the old id 0 to the new ids 0 and 2"),
         (2, [0], [[0], [1]], "2 entries for 1 new ids"),
         (2, [0], {1: [0]}, "the new id 1: not in"),
