@@ -70,11 +70,12 @@ ROWS: dict[str, list[Row]] = {
         Row("vocab merges", TURNS, TABLES, RESULT),
         Row("fingerprint", TURNS, TABLES, KEPT),
         Row(
-            "from_merges from_ranks id_map with_tokens with_special_tokens without_tokens prune",
+            "from_merges from_ranks id_map with_tokens with_special_tokens without_tokens",
             TURNS,
             TABLES,
             RESULT,
         ),
+        Row("prune", TURNS, "the vocabulary; the corpus", RESULT),
         Row("save", FILES, TABLES, "a copy of the vocabulary"),
         Row("export", RELEASES, "the vocabulary; the text for verification", "a copy of the vocabulary"),
         Row("encode_files", RELEASES, "the files", CORPUS),
