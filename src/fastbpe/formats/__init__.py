@@ -12,6 +12,7 @@ Readers of a folder take `folder`; `path`, the tokenizer's own file; `config`, w
 and `class_name`, the tokenizer's class in transformers, without "Tokenizer" ("": the folder names no class).
 They raise FormatError for a damaged file, and OSError for a file that cannot be read.
 
-Functions that write take `tokens`, the bytes of each id (b"" if an id is not an ordinary token); `merges`, ids of
-tokens, best first; and `special_tokens`. They raise FormatError if the format cannot store the vocabulary.
+Functions that write take `tokens`, the bytes of each id (b"" if an id is not an ordinary token); `merges`, best
+first, as (left id, right id) or (left id, right id, merged id); and `special_tokens`. They raise FormatError if
+the format cannot store the vocabulary.
 """

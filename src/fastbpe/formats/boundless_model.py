@@ -209,8 +209,8 @@ def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) 
     bad = out_of_order(merges, tokens)
     if bad is not None:
         raise FormatError(
-            f"{where}: merge {bad} of words joins a token that no earlier merge creates; training never produces "
-            "this order: copy the file again or recreate it"
+            f"{where}: merge {bad} (from 0) of the section 'words' joins a token that no earlier merge creates; "
+            "training never produces this order: copy the file again or recreate it"
         )
 
 
@@ -276,7 +276,11 @@ def dump(
 def _section(
     name: str, merges: Sequence[Triple], tokens: Sequence[bytes], pattern: str, merge_pattern: str, *, kind: str
 ) -> list[str]:
-    """Return the lines of a section. merge_pattern: pattern of the words in superwords."""
+    """Return the lines of a section.
+
+    merge_pattern: regex that matches in each word from which superwords are learned.
+    kind: "word" in the section of words; in the section of superwords, "boundless" or "superbpe".
+    """
     config = {
         "tau": 1.1,  # above 1, training deletes no token
         "is_super": kind != "word",

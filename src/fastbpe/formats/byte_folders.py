@@ -1,8 +1,8 @@
 """Folders of ByT5, Dia and Perceiver, which have no vocabulary: each byte of a text has an id.
 
 The tokens of some roles have the first ids, and the bytes the next ones. In Dia, byte b has the id b + `offset` of
-tokenizer_config.json (default 0), so the first three tokens may share ids with bytes. An id without a token
-decodes to chr(its byte). transformers runs the classes in Python; see `python_backend`.
+tokenizer_config.json (default 0), so the first three tokens may share ids with bytes. The id of
+any other byte b decodes to chr(b). transformers runs the classes in Python; see `python_backend`.
 tests/conformance/test_byte_folders.py compares folders with transformers 5.24.
 """
 

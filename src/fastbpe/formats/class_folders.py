@@ -309,8 +309,8 @@ class _OfBuilt:
     def _token(self, find: Find, name: str) -> tuple[str, int]:
         """Return the text and the id of a template's token.
 
-        name: a role, another name in the files, or a text. Except for a role, a text that is not a token gets the
-            id of the unknown token.
+        name: a role, the name of another token in tokenizer_config.json (such as question_token), or the text of a
+            token. A token that does not exist gets the id of the unknown token, unless the name is a role.
 
         Raises:
             FormatError: a role has no token with an id, or the unknown token is needed but missing.

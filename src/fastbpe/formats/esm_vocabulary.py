@@ -48,7 +48,7 @@ def read(folder: str, path: str, special_tokens: Mapping[str, int] | None = None
         fail(f"it lacks the unk_token {unknown!r:.60}")
     found = [added.get(i) or AddedToken(token, i) for token, i in sorted(ids.items(), key=lambda item: item[1])]
     if [token.id for token in found] != [*range(len(found))]:
-        fail("the ids of added tokens do not follow those of the lines")
+        fail("the ids of added tokens do not follow the ids of the lines")
 
     def token(role: str) -> tuple[str, int]:
         content = named.roles.get(role, "")

@@ -72,7 +72,7 @@ class Builder:
         return self._scalar("I", len(texts))
 
     def table(self, fields: Sequence[Field]) -> int:
-        """Write a table with its vtable and return its position. Larger fields come last, as in C++."""
+        """Write a table with its vtable and return its position. Larger fields follow smaller ones in the file."""
         start, places = self._n_bytes, {}
         for field in sorted(fields, key=lambda field: (-field.size, -field.number)):
             self._align(field.size, 0)

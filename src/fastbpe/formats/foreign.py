@@ -33,8 +33,8 @@ _PICKLED = (
 )
 _CODES = re.compile(rb"(\S+ \S+ [0-9]+\r?\n)+")  # two symbols and a count a line
 _NUMBERED = (
-    "it has no ids; write its tokens into vocab.txt, one and its count a line, as 'lo@@ 12' (fairseq's dict.txt "
-    "is such a file), name the codes bpe.codes, and write a tokenizer_config.json beside them, as "
+    "it has no ids; write its tokens into vocab.txt, one per line with its count, as 'lo@@ 12' (fairseq's "
+    "dict.txt is such a file), name the codes bpe.codes, and write a tokenizer_config.json beside them, as "
     '{"tokenizer_class": "PhobertTokenizer"}, then load the folder'
 )
 _MESSAGES = ("error", "message", "detail")  # keys in the JSON body of an error answer

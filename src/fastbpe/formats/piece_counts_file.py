@@ -10,8 +10,8 @@ were counted, and "charsmap" contains the rules of the normalizer. "characters" 
 (int64) are the characters of words that were pruned. In unigram mode, a byte 0xFF follows words that end a
 sentence, and the header contains the word that ends the last sentence.
 
-If runs of tokens were counted, each piece is the ids of one run, three bytes per id. The header has the
-fingerprint of the tokenizer with these ids and, for runs on top of a base, the options of the count.
+If runs of ids were counted, each piece is the ids of one run, three bytes per id. In the header, "runs_of" has the
+fingerprint of the tokenizer with these ids and, if `count_pieces` got `Superwords`, the options of the count.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Mistral's `tekken.json`: the split pattern, the special tokens, and tokens in base64 by rank.
 
 Special tokens have the first ids; the id of an ordinary token is its rank plus their number. A file may list more
-tokens than fit into `default_vocab_size`, and fewer special tokens than `default_num_special_tokens`: the missing
-ones are called <SPECIAL_20> and so on. Files of some versions may list no special tokens: this module has a list.
+tokens than fit into `default_vocab_size`: the last ones have no ids. It may list fewer special tokens than
+`default_num_special_tokens`: a missing one with the id 20 is called <SPECIAL_20>. Files of some versions may list
+no special tokens: this module has a list.
 """
 
 from __future__ import annotations

@@ -39,13 +39,14 @@ class Frame(NamedTuple):
 
 
 def frame_of(encoding: Any, *, pair: bool, probe: str) -> Frame | None:
-    """Return the frame that a post-processor has put around a probe, in its encoding, which this function pads.
+    """Return the frame that a post-processor has put around a text of one token.
 
     None if the frame depends on the texts, has a text twice or not at all, does not have one token per id, or is
     not exactly what special_tokens_mask marks.
 
-    pair: the encoding is of the probe twice, as two texts.
-    probe: the only token of the probe.
+    encoding: the encoding of the text in its frame. This function pads the encoding.
+    pair: the frame is around two texts, each of the same token.
+    probe: this token.
     """
     if encoding.n_sequences != 1 + pair or len(encoding.tokens) != len(encoding.ids):
         return None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class HandOver(Exception):
     """Raised if fastbpe does not handle a call: the original library must, or each row must be encoded by itself.
 
-    The text is a noun phrase, by which `Engine.calls` counts the calls: it must not depend on the texts of a call.
+    The message is a noun phrase, by which `Engine.calls` counts the calls. It must not depend on a call's texts.
     """
 
 

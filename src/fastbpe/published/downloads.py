@@ -56,7 +56,7 @@ def fetch(name: str) -> Fetched:
             HF_TOKEN is set, only huggingface.co, or the host of HF_ENDPOINT, receives it.
 
     Raises:
-        DownloadError: the name is not known, its file is a conversion without an address, the download failed, or
+        DownloadError: the name is not known, fastbpe knows no address of its file, the download failed, or
             FASTBPE_OFFLINE=1 forbids downloads.
         FormatError: the SHA-256 of the file is not the published one, or fastbpe cannot read it.
         OSError: the cache cannot be written, or belongs to another user.

@@ -162,7 +162,7 @@ def places(name: str) -> list[str]:
 def missing(name: str, message: str) -> VocabularyNotFoundError:
     """Create the error for a name or path that was not found.
 
-    For a name that may be published, it counts the searched places, and says how to list them.
+    If `name` may be the name of a vocabulary, the error counts the searched places, and says how to list them.
     """
     looked_at = tuple(places(name)) if is_name(name) else ()
     if looked_at:

@@ -118,8 +118,8 @@ def _tokens(
 ) -> tuple[list[bytes], dict[str, int], list[AddedToken], dict[bytes, int]]:
     """Return (ordinary tokens by id, special tokens, added tokens, text → id of the tokens that merges may use).
 
-    skips_merges: a whole piece becomes its token without merges, so ordinary tokens that llama.cpp never finds in
-        text are left out.
+    skips_merges: a piece that equals a token becomes this token without merging. Ordinary tokens that are not in
+        GPT-2's characters are then left out, because llama.cpp never finds them in text.
     """
     tokens: list[bytes] = []
     special: dict[str, int] = {}

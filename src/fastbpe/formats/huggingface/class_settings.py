@@ -184,8 +184,8 @@ def class_of(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any
 
     Args:
         tokenizer_config: content of tokenizer_config.json.
-        model_config: content of config.json; its model_type decides if no class is named, or a wrong one, or if
-            its class is `model_types.BACKEND`.
+        model_config: content of config.json. The class for its model_type is used if no file names a class, if
+            this class is `model_types.BACKEND`, or if `model_types.corrects` says so.
     """
     model_type = model_config.get("model_type")
     by_type = model_types.class_of(model_type) or ""
@@ -210,7 +210,9 @@ def _named(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any])
 
 
 def pattern_of_ranks(tokenizer_config: Mapping[str, Any]) -> str | None:
-    """Return the name of the split pattern for a folder with ranks; None if fastbpe does not know its class.
+    """Return the name of the split pattern for a tiktoken.model; None if fastbpe does not know the class.
+
+    tokenizer_config: content of the tokenizer_config.json in its folder.
 
     Moonlight and Kimi name their class TikTokenTokenizer, in tokenization_moonshot.py or tokenization_kimi.py.
     """

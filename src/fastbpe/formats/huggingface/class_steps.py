@@ -42,8 +42,9 @@ class Built(NamedTuple):
         settings: settings of the class for the other files of the folder.
         steps: function from (tokenizer_config.json, role → token, rules of the file's Precompiled, or []) to
             normalizer, pre-tokenizer, decoder and options of the model; None: the file's steps are used.
-        template: templates for a text and for two: roles, texts and tokens, each with a type id after ":" unless
-            it is 0. (): the file's post-processor is used.
+        template: templates for a text and for two: $A and $B are the texts; the other words are roles, names of
+            tokens in tokenizer_config.json, or texts of tokens. A type id other than 0 follows ":". (): the file's
+            post-processor is used.
         processor: type of the post-processor if it is not a template; "ByteLevel": only if the file has no
             post-processor.
         ends: roles of the tokens that this post-processor has as cls and sep.

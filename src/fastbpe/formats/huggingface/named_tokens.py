@@ -148,11 +148,10 @@ class NamedTokens(NamedTuple):
                 yield AddedToken(content, special=True)
 
     def _again(self, defined: Mapping[int, Definition]) -> Iterator[AddedToken]:
-        """Yield the named and the other tokens as some classes add them a second time: all as special tokens.
+        """Yield the tokens of `named` and `extra` as some classes add them a second time: all as special tokens.
 
-        A role's token that a file names has the other flags of its definition in `defined`, if there is one. Any
-        other token has the other flags of the entry that names it, so a token that is only text gets default
-        flags.
+        A token has the flags of the entry that names it; an entry that is only text gives default flags. If a file
+        sets the role of a token, the token has the flags of its entry in `defined`, if there is one.
         """
         known = {token.content: token for _, token in sorted(defined.items())}
         for name, token in self.named.items():
@@ -203,7 +202,7 @@ def read(folder: str, settings: Settings | None, *, beside_pieces: bool = False)
 def _with_class(
     named: Mapping[str, Definition], extra: list[Definition], settings: Settings
 ) -> tuple[dict[str, Definition], list[Definition]]:
-    """Add the tokens of a class to the named and the other tokens, in transformers' order."""
+    """Add the tokens of a class to `named` and `extra`, in transformers' order."""
     roles = {name: token for name, token in named.items() if name in _NAMED}
     mask = roles.get("mask_token")
     if mask is not None and mask.is_text and settings.mask:

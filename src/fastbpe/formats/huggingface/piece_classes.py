@@ -59,12 +59,14 @@ class Rules(NamedTuple):
         settings: the class's settings for the other files of the folder.
         normalizers: function from (tokenizer_config.json, the model's rules as Precompiled, or []) to normalizers.
         splits_words: text is split at white space before spaces become U+2581.
-        template: template for a text and for two texts: roles, "lang" for the source language, and texts; a type
-            id other than 0 follows ":". Empty: add_bos_token and add_eos_token decide.
-        unknown: id of the unknown token; "piece": the id in the model; "listed": the index of the unk role's token
-            in the pieces of the tokenizer.json, or else `unknown_else`; "scored": the same, for a piece with the
-            score 0.
-        unknown_else: id of the unknown token if no such piece is found; -1: the id in the model.
+        template: template for a text and for two texts: $A and $B are the texts, "lang" is the token of the
+            language, and each other word is a role. A type id other than 0 follows ":". Empty: add_bos_token and
+            add_eos_token decide.
+        unknown: id of the unknown token; "piece": the id in the model; "listed": the index, in the pieces of the
+            tokenizer.json, of the first piece that is the token of the role unk, or else `unknown_else`; "scored":
+            as "listed", but only pieces with the score 0 count.
+        unknown_else: id of the unknown token if no piece is found for "listed" or "scored"; -1: the id in the
+            model.
         head: roles, or texts, of the tokens that replace the first `n_replaced` pieces.
         codes: codes of languages, after the pieces.
         ends_with_mask: the token of the role mask follows the codes.
@@ -72,7 +74,7 @@ class Rules(NamedTuple):
         language_key: the key in tokenizer_config.json that names the language.
         merges: the tokenizer merges pieces; the merge that makes the piece with the lowest id comes first.
         falls_back: the tokenizer has no unknown token: unknown characters become byte tokens.
-        splits_punctuation: split_by_punct in tokenizer_config.json separates punctuation.
+        splits_punctuation: if tokenizer_config.json sets split_by_punct, the class separates punctuation.
         has_prefix: add_prefix_space in tokenizer_config.json decides whether words begin with U+2581.
         is_early: the class makes the template before it adds tokens, and replaces it if tokenizer_config.json sets
             add_bos_token or add_eos_token.

@@ -160,7 +160,7 @@ def kept_parts_of(top: Part, vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def with_special(model: Model, special_tokens: Mapping[str, int] | None) -> Model:
-    """Replace the special tokens of a model by tokens without flags; None: keep them."""
+    """Replace the special tokens of a model by `special_tokens`, name → id, without flags; None: keep them."""
     if special_tokens is None:
         return model
     others = [token for token in model.added_tokens if not token.special]
@@ -279,4 +279,5 @@ def _check_byte_fallback(model: Part, vocabulary: Vocabulary) -> None:
     if model.get("byte_fallback", bool, False):
         for name in vocabulary_.BYTE_NAMES:
             if vocabulary.get(name, -1) >= 0:
-                model.fail(f"not supported in a vocabulary that lacks bytes and has {name}", "byte_fallback")
+                problem = f"not supported in a vocabulary that lacks tokens of some bytes and has {name}"
+                model.fail(problem, "byte_fallback")

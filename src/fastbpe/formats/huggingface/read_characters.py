@@ -74,7 +74,10 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
 def model_of(
     top: Part, vocabulary: Vocabulary, added: Sequence[AddedToken], tokens: tuple[bytes, bytes], spelling: Spelling
 ) -> Model:
-    """Create the model of a parsed file, without merges. tokens: bytes and ends of the tokens, by id."""
+    """Create the model of a parsed file. The caller adds its merges.
+
+    tokens: bytes and ends of the tokens, by id.
+    """
     ends = array("I", tokens[1])
     special, others = {}, []
     for token in added:

@@ -28,8 +28,8 @@ def dump(
     Args:
         pre_tokenizers: steps that split text, including ByteLevel.
         made: ids that merges make.
-        all_made: merging makes every token, so ignore_merges is not needed. The file then omits it if
-            the vocabulary contains added tokens, because it would turn pieces into these.
+        all_made: merging makes every token, so the file needs no ignore_merges. Then ignore_merges is false if
+            the vocabulary contains added tokens, because it would turn pieces into added tokens.
 
     Raises:
         FormatError: two tokens would be written as one text, an id is missing, or ignore_merges would turn text

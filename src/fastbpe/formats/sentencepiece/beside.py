@@ -123,6 +123,6 @@ def _with_flags(
 
 
 def _roles(model: CodePointModel) -> dict[str, str]:
-    """Return role → text of its piece, as the model's options say. Without conventions, only these count."""
+    """Return role → text of its piece, from the model's options. Models with conventions need these in `roles`."""
     ids = {role: model.control_id(role) for role in ("bos", "eos", "pad")}
     return {role: model.piece(i).decode() for role, i in ids.items() if i is not None}

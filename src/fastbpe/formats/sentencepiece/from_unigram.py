@@ -135,7 +135,7 @@ def _check_scores(scores: array[float], types: bytearray, pieces: Sequence[str])
     lowest = min(normal, default=0.0)
     for i, score in enumerate(scores):
         if score < lowest or not normal:
-            _lost(f"the score {score} of {pieces[i]!r}, which is below those of all normal pieces")
+            _lost(f"the score {score} of {pieces[i]!r}, which is below the scores of all normal pieces")
 
 
 def _packed(scores: Sequence[float]) -> bytes:
