@@ -202,7 +202,10 @@ def test_pieces_unknown_to_sentencepiece_load_but_are_not_exported() -> None:
 
 
 CANNOT = [
-    ({"normalizer": None, "pre_tokenizer": METASPACE_STEP}, "a space before only those texts"),
+    (
+        {"normalizer": None, "pre_tokenizer": METASPACE_STEP},
+        "the rule that a text gets a space at the start only if it begins with none",
+    ),
     (
         {"pre_tokenizer": {**METASPACE_STEP, "prepend_scheme": "never", "split": True}},
         "the rule that pieces end before each",
@@ -212,7 +215,7 @@ CANNOT = [
         "the rule that each of several unknown characters in a row",
     ),
     ({"decoder": METASPACE_STEP}, "a decoder that writes byte pieces by their names"),
-    ({"decoder__decoders": DECODERS}, "the rule that decoding leaves out a space"),
+    ({"decoder__decoders": DECODERS}, "the rule that decoding keeps a space at the start"),
     ({"added_tokens": [added("<s>", 1, lstrip=True)]}, "the added token '<s>', whose flags"),
     ({"added_tokens": [added("a", 259)]}, "the added token 'a', whose flags"),
     ({"model__merges": ["a b"]}, "a list of merges"),

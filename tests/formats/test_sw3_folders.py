@@ -88,7 +88,7 @@ def test_native_file_keeps_the_rules(tmp_path: Path) -> None:
     ("config", "said"),
     [
         ({"trainer": {"byte_fallback": False}}, "is supported for models with byte fallback only"),
-        ({"sp_model_kwargs": {"alpha": 1}}, "sp_model_kwargs in tokenizer_config.json may make its ids random"),
+        ({"sp_model_kwargs": {"alpha": 1}}, "sp_model_kwargs in tokenizer_config.json may make ids random"),
         (
             {"legacy": False},
             "with legacy=false in tokenizer_config.json, the class changes the options of the .model",

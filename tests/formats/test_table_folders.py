@@ -344,7 +344,7 @@ def test_tokens_can_be_added_and_removed(tmp_path: Path) -> None:
     ("name", "config", "said"),
     [
         ("Marian", {"separate_vocabs": True}, "input texts and the model's output have different"),
-        ("Marian", {"sp_model_kwargs": {"alpha": 1}}, "sp_model_kwargs in tokenizer_config.json may make its ids"),
+        ("Marian", {"sp_model_kwargs": {"alpha": 1}}, "sp_model_kwargs in tokenizer_config.json may make ids"),
         ("Marian", {"trainer": {"model_type": "word"}}, "a model of type word, which only fastbpe"),
         ("Marian", {"pieces": [*PIECES, (b"c", 0.0, UNUSED)]}, "a model with unused pieces is not supported"),
         ("Marian", {"pieces": [*PIECES, (b"c", 0.0, USER_DEFINED)]}, "a model with user-defined pieces is not"),

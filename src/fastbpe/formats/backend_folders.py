@@ -33,7 +33,7 @@ def read(
     fail = python_backend.failing(where)
     python_backend.refuse_special_tokens(special_tokens, where)
     if config.get("sp_model_kwargs"):
-        fail("sp_model_kwargs in tokenizer_config.json may make its ids random")
+        fail("sp_model_kwargs in tokenizer_config.json may make ids random")
     if not config.get("legacy", True):
         fail("with legacy=false in tokenizer_config.json, the class changes the options of the .model")
     model = model_file.parse(map_file(where), where)

@@ -224,7 +224,7 @@ class _Folder:
         if self._class_name in ("Bartpho", "BertGeneration", "PLBart", "Siglip", "SpeechT5") and not is_legacy:
             self._fail("with legacy=false in tokenizer_config.json, the class changes the options of the .model")
         if self._config.get("sp_model_kwargs"):
-            self._fail("sp_model_kwargs in tokenizer_config.json may make its ids random")
+            self._fail("sp_model_kwargs in tokenizer_config.json may make ids random")
         model = model_file.parse(map_file(self.where), self.where)
         if what := _unsupported(model):
             self._fail(f"a model with {what} is not supported for the class {self._class_name}Tokenizer")

@@ -249,11 +249,11 @@ def found_by_name(added: Sequence[AddedToken]) -> list[str]:
 
 
 def kept_parts(added: Sequence[AddedToken], normalizers: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """Return parts of a tokenizer.json, in the form of `Model`, for a model from a file of another format.
+    """Return parts of a tokenizer.json, as in `Model.huggingface`, for a model from a file of another format.
 
     Args:
-        added: the added tokens. If one of them, read as GPT-2's byte characters, decodes to another text, the
-            decoder is kept.
+        added: the added tokens. If the decoder ByteLevel would decode one of them to another text, the parts
+            contain this decoder.
         normalizers: the steps of the normalizer; at most one.
     """
     kept: dict[str, Any] = {} if not normalizers else {"normalizer": normalizers[0]}

@@ -35,7 +35,8 @@ def added_tokens(
 ) -> list[AddedToken]:
     """Return the added tokens by id.
 
-    A token is special if it has a role or another name in the files, or is an extra special token.
+    A token is special if the files name it for a role or another attribute (such as image_token), or as an extra
+    special token.
 
     Args:
         fail: function that raises an error: two tokens would have one id, or a token has a flag that is not

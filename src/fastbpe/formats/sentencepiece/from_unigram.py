@@ -175,7 +175,7 @@ def _check_own_steps(model: Model, made: CodePointModel, listed: Sequence[str]) 
 
 
 def _check_decoder(decoder: Mapping[str, Any] | None) -> None:
-    """Raise FormatError if sentencepiece decodes in another way, except for clean_up_tokenization_spaces."""
+    """Raise FormatError if sentencepiece decodes in another way. Ignores clean_up_tokenization_spaces."""
     if decoder is not None and decoder.get("decoders", ())[1:] == decoder_json.clean_up_steps():
         decoder = decoder["decoders"][0]
     if decoder is None or decoder.get("type") != "Metaspace":

@@ -284,7 +284,7 @@ def _lost(model: CodePointModel) -> str:
     if conventions is None:
         return ""
     if conventions.prefix:
-        return "a space before only those texts that do not begin with a space"
+        return "the rule that a text gets a space at the start only if it begins with none"
     if conventions.splits:
         return "the rule that pieces end before each U+2581"
     if not conventions.fuses:
@@ -294,7 +294,7 @@ def _lost(model: CodePointModel) -> str:
     if conventions.strips != (
         model.normalizer["add_dummy_prefix"] or model.normalizer["remove_extra_whitespaces"]
     ):
-        return "the rule that decoding leaves out a space where encoding puts none, or the other way round"
+        return f"the rule that decoding {'drops' if conventions.strips else 'keeps'} a space at the start"
     return ""
 
 
