@@ -177,7 +177,7 @@ class _Folder:
                 self._fail(f"the token {content!r:.60} would share the id {place} with another token")
 
     def _moved(self, pieces: list[str]) -> dict[str, int]:
-        """Return token → id of PLBART. The mask token has an id of its own only with the languages "base"."""
+        """Return token → id of PLBART. The mask token has an id of its own only if language_codes is "base"."""
         if pieces[:3] != ["<unk>", "<s>", "</s>"]:
             self._fail("the first pieces must be <unk>, <s> and </s>, because the class moves them to other ids")
         own = (*_FAIRSEQ, *self._languages(), _MASK)

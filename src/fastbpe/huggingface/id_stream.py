@@ -98,7 +98,10 @@ class DecodeStream(QuickStream):
         return text
 
     def _find_prefix(self, tokenizer: Any) -> None:
-        """Find the prefix as tokenizers does: an empty one becomes the text of the kept ids, if that is whole."""
+        """Find the prefix as tokenizers does: an empty one becomes the text of the kept ids.
+
+        A text that ends within a character does not become the prefix.
+        """
         skips = bool(self._skips)
         if tokenizer.decode(self._kept[: self._n_prefix], skip_special_tokens=skips):
             self._has_prefix = True

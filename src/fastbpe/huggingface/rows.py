@@ -84,7 +84,8 @@ def encode_rows(
     words: texts are lists of words.
     overflowing: return the parts that truncation cuts off as additional rows.
     offsets: source of the spans; None: return no spans.
-    keep: function that gets the ids of the words: first of the first list of each row, then of the second.
+    keep: function of the ids of words. If the texts are lists of words, one call gets the first list of each row;
+        with pairs, a second call gets the second list of each row.
     """
     tokenizer, truncation = plan.tokenizer, plan.truncation
     if offsets is not None:
