@@ -147,7 +147,10 @@ class NoUnknownTokenError(VocabularyError):
 
 
 class CheckError(FastbpeError, AssertionError):
-    """Error of a drop-in where the original library fails an assertion, or for texts that are not parallel."""
+    """Error of a drop-in where the original library fails an assertion, or of `compare --parallel`.
+
+    `fastbpe compare --parallel` raises it if the texts have different numbers of lines, or no lines.
+    """
 
 
 class FormatError(FastbpeError, ValueError):

@@ -48,9 +48,9 @@ def release_memory() -> int:
 
     - Idle threads, up to 256: they end.
     - Tuples of offsets in the table, up to 131,072 of 64 bytes each, if no list contains them.
-    - Compiled patterns and character sets: at most 16 to 1,024 of each kind. Automata of patterns: up to 8.
-      Compiled chat templates: up to 8. Normalized characters: up to 4,096 of each kind. Charsmaps: the five
-      standard sets of rules, and up to 4 of tokenizer.json files.
+    - Compiled patterns and character sets: each kind has a limit between 16 and 1,024. Automata of patterns: up
+      to 8. Compiled chat templates: up to 8. Characters in a Unicode normal form: up to 4,096, in each of two
+      caches. Charsmaps: the five standard sets of rules, and up to 4 of tokenizer.json files.
     - Tokenizers that tasks of Spark or Ray use in this process: up to 4.
     - Free pages that glibc's malloc keeps (malloc_trim).
 

@@ -176,7 +176,8 @@ class Model(NamedTuple):
             "merges": the list decides.
         whole_piece_first: bool – a piece that is a token gets its id, without merging.
         drops_bytes: bool – bytes that are not a token are left out of text; False: every byte is a token.
-        tables: name → ready-made buffer for the core: the buffers of the tokens, or all; None: `tokens` is given.
+        tables: name → ready-made buffer for the core: the tokens and their ends, or these and the tables for
+            merging; None: `tokens` is given.
         name: str or None – name of the vocabulary.
         pre_tokenizers: steps of a tokenizer.json that split instead of `pattern`.
         normalizers: steps of a tokenizer.json that change text before it is split.
@@ -358,7 +359,8 @@ class CodePointModel(_CodePointFields):
 
     Attributes:
         piece_bytes: bytes – the pieces of all ids, concatenated, normally UTF-8. No piece is empty. No two are
-            equal, except that in a model without merges a piece of TEXT_TYPES may equal a piece of another type.
+            equal, except that in a model of another type than BPE a piece of TEXT_TYPES may equal a piece of none
+            of these types.
         piece_ends: bytes – offset in piece_bytes of the end of each piece, uint32.
         scores: bytes – score of each id, float32. In a BPE model, the pair that makes the piece with the highest
             score merges first.
@@ -376,16 +378,17 @@ class CodePointModel(_CodePointFields):
         roles: as in Model, without the roles in the model's options.
         chat: as in Model.
         conventions: conventions of a tokenizer.json; None: sentencepiece's. With them, pieces of type USER_DEFINED
-            are found if they are added tokens, and are never merged.
-        unnumbered: (piece, score) of the pieces to which the table of a model gives no id: each becomes the
-            unknown token. In such a model, pieces of type UNUSED are tokens of the table that the model lacks.
+            are never merged. They are found in text if they are added tokens, or with `conventions.symbols`.
+        unnumbered: (piece, score) of the sentencepiece pieces without an id in the table of ids (`has_table`):
+            each becomes the unknown token. In such a model, pieces of type UNUSED are tokens that only the table
+            has.
     """
 
     __repr__ = fields_repr
 
     @property
     def has_table(self) -> bool:
-        """Tell whether a table gives the ids of pieces."""
+        """Tell whether a table, such as a vocab.json, gives the ids of sentencepiece's pieces, as for Marian."""
         return self.conventions is not None and self.conventions.decoder in TABLE_DECODERS
 
     @property

@@ -26,7 +26,7 @@ def sequences(batch: _Batch | tuple[Buffer, Buffer]) -> _Batch:
 
     Raises ValueError if the offsets decrease, or do not go from 0 to the number of ids, or an Arrow list is or
     contains null. Raises TypeError if ids or offsets are not one-dimensional arrays of integers, or the batch is a
-    table.
+    table with columns (pyarrow, pandas) or a mapping.
     """
     if type(batch) is list:
         return batch

@@ -119,7 +119,7 @@ class SpecialTokens:
 
     @cached_property
     def encoded(self) -> list[tuple[int, bytes]]:
-        """List of (id, bytes) of the ids that are not ordinary tokens, in the order of ids."""
+        """List of (id, bytes to which it decodes) of the ids that are not ordinary tokens, in the order of ids."""
         return [(i, token) for i, token in sorted(self.decoded.items()) if not self._vocabulary.has(i)]
 
     @cached_property

@@ -235,10 +235,10 @@ class Tokenizer(TokenizerBase):
         """Encode a prompt of parts, with special and added tokens only within trusted parts.
 
         Use this to put text that you do not trust into a template. Text of an untrusted part never becomes the id
-        of a special token, or of an added token (`<think>`, `<tool_call>`) or a user-defined symbol of a
-        sentencepiece model that has a visible character. If an ordinary token has the text of such a token,
-        smaller tokens replace it, too. Three kinds of ids stay: added tokens that consist of white space and are
-        not special, single bytes and characters (no other ids represent them), and the unknown token.
+        of a special token. Nor does it become the id of an added token (`<think>`, `<tool_call>`), or of a
+        user-defined symbol of sentencepiece, with a visible character. If an ordinary token has the text of such a
+        token, smaller tokens replace it, too. Three kinds of ids stay: added tokens that consist of white space
+        and are not special, single bytes and characters (no other ids represent them), and the unknown token.
 
         Args:
             parts: (text, trusted) pairs; text is str, or bytes of UTF-8. TypeError for anything else.
@@ -546,9 +546,9 @@ class Tokenizer(TokenizerBase):
         Special tokens in the texts are treated as plain text, because files are not trusted. The output appears
         whole or not at all. To resume a run that was stopped, call again with the same arguments: the result is
         byte for byte the same. A text file that is one document may be kept whole in memory if the tokenizer
-        normalizes text, puts a space before it or works on code points. The same holds if its split pattern has
-        no scanner (see its repr) or is "superbpe_lines", or if an added token has a flag such as single_word or
-        contains a place where texts are cut. docs/many-machines.md describes shards.
+        normalizes text, puts a space before it or works on code points. The same holds if its split pattern is
+        "superbpe_lines" or has no scanner (`repr` names the splitter), or if an added token has a flag such as
+        single_word or a safe cut inside, as "a b" has. docs/many-machines.md describes shards.
 
         Args:
             inputs: a path, a folder, a glob pattern ("data/*.jsonl"), or an iterable of these. A text file is one
@@ -618,9 +618,9 @@ class Tokenizer(TokenizerBase):
         Its `push` takes text and returns the ids that no later text can change; its `finish` returns the rest. It
         holds back the text after the last letter or number before a space, a newline or a CJK stop: a few words
         of most texts. Without a split pattern, or with a pattern of sets (`[a-z]+|[0-9]`), it holds back the text
-        after the last two bytes that are not adjacent in any token. It holds back all text if any other split
-        pattern has no scanner, or if a normalizer, an allowed special token or an added token may cross such a
-        place.
+        after the last place between two bytes that are adjacent in no token. It holds back all text if any other
+        split pattern has no scanner (see `encode_files`), or if a normalizer, an allowed special token or an added
+        token may cross such a place.
 
         >>> stream = Tokenizer.from_merges([(97, 98)], pattern="gpt2").encoder()
         >>> [stream.push(text) for text in ("a", "b a", "b c")], stream.finish()
@@ -816,9 +816,9 @@ class Tokenizer(TokenizerBase):
         """Return the longest part of a text with at most max_tokens ids, from its beginning or up to its end.
 
         The cut is between characters, and never within an allowed special token. Encoded by itself, the part has
-        at most max_tokens ids. It may be a few characters shorter than the longest if more than 64 characters of
-        the text contain no end of a word or a number, or if the split pattern has no scanner. Without with_total,
-        the time depends on the length of the part, not of the text.
+        at most max_tokens ids. It may be a few characters shorter than the longest if no word or number ends in
+        more than 64 characters in a row, or if the split pattern has no scanner (see `encode_files`). Without
+        with_total, the time depends on the length of the part, not of the text.
 
         Args:
             text, allowed_special, disallowed_special: as in `count`.
@@ -995,7 +995,7 @@ class Tokenizer(TokenizerBase):
                 tokens may sample an id without a token: with "skip" or "replace" the stream continues.
 
         Raises:
-            ValueError: a sentencepiece model changes decoded text by rules, which need the whole text.
+            ValueError: decoding needs the whole text, such as for the rules of a sentencepiece model.
 
         >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
         >>> [stream.push(token_id) for token_id in "né".encode()], stream.finish()
@@ -1477,8 +1477,8 @@ class Tokenizer(TokenizerBase):
 
         Returns:
             A named tuple: number of texts compared, the library that took part, the dropped parts, the number of
-            texts for which ids differ, and the first of these texts. These ids may differ only with drop, or for a
-            unigram model. None if nothing was compared.
+            texts for which ids differ, and the first 8 of these texts. These ids may differ only with drop, or for
+            a unigram model. None if nothing was compared.
 
         Raises:
             FormatError: the format cannot store this vocabulary, or ids would differ; nothing is written. The

@@ -153,7 +153,7 @@ class TokenizerBase(Encoder):
 
     @cached_property
     def _pair_cuts(self) -> PairCuts | None:
-        """Cuts of texts that the vocabulary allows; None if no cuts are known."""
+        """Cuts between bytes that are adjacent in no token; None if no cuts are known."""
         return self._family.pair_cuts(self)
 
     @cached_property

@@ -140,7 +140,7 @@ def test_wrong_arguments_are_refused(tokenizer: SequenceTokenizer, tmp_path: Pat
         ({"inputs": tmp_path / "no.jsonl"}, FileNotFoundError, r"No such file or directory: .*no\.jsonl"),
         ({"inputs": tmp_path / "no*.jsonl"}, FileNotFoundError, r"no\*\.jsonl: no file matches this pattern"),
         ({"inputs": ""}, FileNotFoundError, '"" is not a path; pass one, or "." for this folder'),
-        ({"inputs": "s3://bucket/a.jsonl"}, FormatError, "sequences are read only on this machine; copy the"),
+        ({"inputs": "s3://bucket/a.jsonl"}, FormatError, "files of sequences must be on this machine; copy this"),
         ({"inputs": [[0, 1]]}, TypeError, "an input is list, not a path; encode_batch accepts sequences"),
         ({"inputs": []}, ValueError, "inputs is empty"),
     ):

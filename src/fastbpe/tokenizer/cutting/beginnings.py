@@ -27,8 +27,8 @@ def encode_beginnings(
 ) -> Made:
     """Encode texts, each at least up to the end of its first n_ids ids.
 
-    A long text is cut at a safe cut, which does not change the ids before it. If the part has too few ids, all
-    texts are encoded again, and this text as a whole.
+    A long text is cut at a safe cut, which does not change the ids before it. If a part has fewer than n_ids ids,
+    `encode` runs again on all texts: it gets this text whole, and the others as before.
 
     encode: function that encodes a list of texts (str without lone surrogates) with the tokenizer.
     lengths: function from the result of `encode` to the number of ids of each text.

@@ -1,7 +1,7 @@
 """Tokenizers without a part that a format cannot store, if the caller asks for it: `export(drop=["normalizer"])`.
 
 Dropping a part changes the ids of some texts. The comparison checks that text which the normalizer does not change
-keeps its ids. The result lists the first texts whose ids differ.
+keeps its ids. The result lists the first MAX_SHOWN texts whose ids differ.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ def _of_code_points(tokenizer: Exportable, source: CodePointModel) -> tuple[Expo
 def compare(
     one: Exportable, plain: Exportable, normalize: Normalize, lines: Iterable[str]
 ) -> Iterator[Difference]:
-    """Yield the texts of the probe and the lines that get other ids in `plain`, which lacks the normalizer.
+    """Yield the texts that get other ids in `plain`, which lacks the normalizer.
+
+    It compares _TEXTS, then the lines, then the probe (see `verify_export`).
 
     Raises FormatError if a text that the normalizer does not change gets other ids.
     """
@@ -84,7 +86,10 @@ def compare(
 def report(
     done: Verification, one: Exportable, plain: Exportable, normalize: Normalize, text: str | None
 ) -> Verification:
-    """Return a result with the dropped parts, and the first of the compared texts whose ids differ."""
+    """Add to a result: the dropped parts, the number of texts whose ids differ, and the first MAX_SHOWN of them.
+
+    text: additional text to compare, line by line; None: no such text.
+    """
     lines = () if text is None else text.splitlines(keepends=True)
     differences = compare(one._remake(), plain, normalize, lines)
     changed = [*islice(differences, MAX_SHOWN)]

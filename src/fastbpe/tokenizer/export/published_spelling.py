@@ -4,9 +4,9 @@ Libraries without a regex engine (tokenizers 1.0, gigatoken) recognise a pattern
 texts differ from the text in `PATTERNS`:
 
 - DeepSeek's and Seed-Coder's files have the characters CR and LF themselves in their classes, not `\r\n`. In the
-  syntax of tokenizers, `$` is the end of a line, and `\b` counts other characters as letters, but here the effect
-  is the same.
-- Falcon's and Tiny Aya's files write the same patterns in other ways.
+  syntax of tokenizers, the `$` of DeepSeek LLM also matches before a line feed, with the same pieces as a result.
+- Falcon's and Tiny Aya's files write the same patterns in other ways. In the syntax of tokenizers, the `\b` of
+  Tiny Aya has another set of word characters, with the same pieces as a result.
 - cl100k's files have the regex of the first publication, with Split(behavior="Removed", invert=True). In
   tiktoken's regex, white space at the end of a text is one piece; in the first regex, a piece ends after its last
   line feed. Ids are the same if no token crosses that place and merging produces each token of white space: then

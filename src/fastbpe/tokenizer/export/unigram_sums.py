@@ -2,8 +2,8 @@
 
 sentencepiece adds scores in single precision over the whole text, tokenizers in double precision over each piece.
 So if the two best segmentations of a text nearly tie, the libraries may choose different ones. Also, tokenizers'
-normalizer Precompiled applies the rules of a sentencepiece model grapheme by grapheme, which differs for some
-marks.
+normalizer Precompiled applies the rules of a sentencepiece model grapheme by grapheme. So the libraries normalize
+some combining marks differently.
 """
 
 from __future__ import annotations

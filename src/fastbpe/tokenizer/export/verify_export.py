@@ -2,8 +2,8 @@
 
 Take two tokenizers with the same vocabulary that split texts in the same way. If they produce the same ids for the
 text of each token, and for the joined text of any two tokens, they produce the same ids for all texts (proof in
-`tests/reference/__init__.py`). For a small vocabulary, the probe contains all of these texts; for a large one, all
-tokens and some pairs.
+`tests/reference/__init__.py`). The probe is the list of such texts that are compared. For a small vocabulary, it
+contains all of them; for a large one, the text of each token and the joined texts of some pairs.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Verification(NamedTuple):
     owner: library that owns the format, if it took part in the comparison of verify_text; None: it did not.
     dropped: parts that were left out because of `drop=`. They are also left out of the comparison.
     n_changed: number of compared texts that get other ids.
-    changed: the first of these texts, each with the ids of the tokenizer and of the file.
+    changed: the first 8 of these texts, each with the ids of the tokenizer and of the file.
     """
 
     n_texts: int
@@ -322,7 +322,7 @@ def probe(tokenizer: Exportable) -> Iterator[str]:
 
 
 def _joining(texts: Sequence[str]) -> list[str]:
-    """Remove single characters that are in no longer token, so that no merge joins them."""
+    """Leave out single characters that occur in no text of several characters, because no merge joins them."""
     joined = {character for text in texts if len(text) > 1 for character in text}
     return [text for text in texts if len(text) > 1 or text in joined]
 
@@ -330,8 +330,8 @@ def _joining(texts: Sequence[str]) -> list[str]:
 def _pairs(texts: Sequence[str]) -> Iterator[str]:
     """Yield each text joined with each text.
 
-    Of many texts, yield a sample: texts joined with others far from them in the list, and with others that begin
-    with their last character, which is written once.
+    Of many texts, yield a sample. It joins a text with texts that are far from it in the list, and with texts that
+    begin with its last character. That character then occurs only once: "ab" and "bc" give "abc".
     """
     n = len(texts)
     if n * n <= _MAX_PAIRS:

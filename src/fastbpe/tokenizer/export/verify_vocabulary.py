@@ -16,8 +16,8 @@ from fastbpe.tokenizer.export.exportable import Exportable
 def verify_vocabulary(tokenizer: Exportable, path: str | os.PathLike[str]) -> str:
     """Verify a loaded vocabulary: a saved copy has the same ids, and a published file is the published one.
 
-    Returns the name of the published vocabulary; "" if the file is not a published one. path: the file (loading
-    has checked it), or the name or folder that was passed to `load`.
+    Returns the name of the published vocabulary; "" if the path is not a published file. path: the file, name or
+    folder that was passed to `load`.
 
     Raises FormatError if the file has the name of a published one but other bytes, or a copy of the vocabulary has
     other ids for some text; the message contains the text.

@@ -1,8 +1,8 @@
 """CharacterFamily: a character-level vocabulary, as in most files of tokenizers.
 
 Every tokenizer.json with a BPE model that is neither byte-level nor of Llama 2's kind has such a vocabulary. It
-may have an `end_of_word_suffix` (CLIP, GPT-1), words between white space, an unknown token, or any steps of the
-library before and after. A tokenizer.json with a WordPiece, WordLevel or Unigram model has such a vocabulary, too.
+may have an `end_of_word_suffix` (CLIP, GPT-1), an unknown token, and any normalizers, pre-tokenizers and decoders
+of the library. A tokenizer.json with a WordPiece, WordLevel or Unigram model has such a vocabulary, too.
 Tokens are spelled as in the file.
 """
 

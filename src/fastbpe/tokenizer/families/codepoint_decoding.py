@@ -154,7 +154,10 @@ class HuggingFaceDecoding:
         )
 
     def _begin(self, ids: Ids, unknown_ids: UnknownIds) -> tuple[str, Ids, Decoder]:
-        """Return the text of a first token in `_first_texts` (or ""), the other ids, and a decoder for them."""
+        """Return the text of the first token if `_first_texts` has it, the ids after it, and their decoder.
+
+        Otherwise return "", all ids, and their decoder. Ids that add no text do not count as the first token.
+        """
         if not self._first_texts:
             return "", ids if hasattr(ids, "__len__") else list(ids), self._decoder
         listed = list(ids)
@@ -185,8 +188,8 @@ class StretchDecoding:
     Marian and Speech2Text put a space after a special token. Marian, BARTpho, BertGeneration, PLBART and SpeechT5
     have no U+2581 in decoded text. The last four drop no space at the beginning of a text between special tokens,
     and decode control symbols to their text. SentencePieceBackend, the base class of BertGeneration, decodes like
-    it. White space at both ends of the whole text is left out, except for GPT-SW3. GPT-SW3 and SigLIP put a space
-    before text that precedes a special token.
+    it. White space at both ends of the whole text is left out, except for GPT-SW3. GPT-SW3 and SigLIP begin a text
+    with a space if a special token follows it (an empty text only at the beginning of the whole).
 
     skips: drop special tokens before any other step.
     """
@@ -251,7 +254,7 @@ class StretchDecoding:
 
     def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds) -> StreamDecoder:
         """Raise ValueError: the beginning or the end of the text depends on later ids."""
-        does = "puts a space before text that precedes a special token"
+        does = "begins a text with a space if a special token follows it"
         if self._strips:
             does = "leaves out white space at the end of the decoded text"
         raise ValueError(f"this model {does}: use decode")
@@ -295,7 +298,7 @@ def _cleaned_up(text: str) -> str:
 def _odd_first_texts(model: CodePointModel) -> Iterator[tuple[int, bytes]]:
     """Yield (id, bytes) of the tokens that do not just lose one space at the beginning of a text.
 
-    A Metaspace decoder drops every U+2581 of the first token, but keeps a space.
+    A Metaspace decoder drops every U+2581 of the first token, but no space character.
     """
     found = {token.id: as_found(model, token).encode() for token in model.added_tokens}
     for i, piece in enumerate(model.pieces):

@@ -100,7 +100,10 @@ def named_roles(model: CodePointModel) -> Mapping[str, str]:
 
 
 def with_roles(model: CodePointModel, roles: Mapping[str, str], ids: Mapping[str, int]) -> CodePointModel:
-    """Return a model with these tokens for roles; control symbols for bos, eos and pad also become its options."""
+    """Return a model with these tokens for roles.
+
+    A control symbol for bos, eos or pad also sets the options of this role, such as bos_id and bos_piece.
+    """
     options = dict(model.trainer.values)
     for role in {*roles} & {"bos", "eos", "pad"}:
         if model.types[ids[roles[role]]] == PieceType.CONTROL:
@@ -113,7 +116,7 @@ def with_roles(model: CodePointModel, roles: Mapping[str, str], ids: Mapping[str
 def special_tokens_of(model: CodePointModel) -> dict[str, int]:
     """Map control symbols that are UTF-8, and the special tokens of a tokenizer.json, to their ids.
 
-    In a class that runs in Python, control symbols are found in text only if they are added tokens.
+    In a class that transformers runs in Python, control symbols are found in text only if they are added tokens.
     """
     pieces = {} if model.runs_in_python else pieces_of(model, PieceType.CONTROL)
     special = {piece.decode(): i for i, piece in pieces.items() if _is_utf8(piece)}
@@ -139,7 +142,7 @@ def check_merges(model: CodePointModel) -> None:
 
 
 class NoTokens:
-    """Vocabulary without tokens, for SpecialTokens: control symbols are pieces, and clash with no other."""
+    """Vocabulary without tokens, for SpecialTokens: control symbols are pieces themselves, so none can clash."""
 
     n_ids = 0
 

@@ -47,8 +47,8 @@ class Parts(NamedTuple):
     decoder: decoder of all ids.
     marks_spaces: symbols contain a space in place of U+2581.
     leading, space_keepers: as in Decoder.
-    symbol_ids: function that returns the id of each symbol. A symbol without an id gets a number beyond all ids,
-        or the unknown id.
+    symbol_ids: function that returns the id of each symbol. A symbol without an id gets the unknown id; if it
+        becomes other ids (an unused piece, or a character with byte fallback), a number beyond all ids.
     unknown: id of characters without a symbol, unless there are byte_ids.
     byte_ids: ids of the 256 bytes, for byte fallback; None: no byte fallback.
     """

@@ -147,9 +147,10 @@ def codepoint_material(special_tokens: Mapping[str, int], model: CodePointModel,
 def _always_found(model: CodePointModel, tokens: list[bytes], escapes_spaces: bool) -> list[bytes]:
     """List the names that are found wherever they occur in normalized text.
 
-    sentencepiece finds user-defined pieces there; if it escapes spaces, a space cannot be distinguished from
-    U+2581. The added tokens of a tokenizer.json are found in the text before normalization, which differs only by
-    spaces if there is no charsmap.
+    sentencepiece finds user-defined pieces there. A name has spaces in place of U+2581: a name with spaces is
+    listed only if normalization escapes spaces, because then U+2581 matches both. The added tokens of a
+    tokenizer.json are found in the text before normalization. Without a charsmap, it differs from normalized text
+    only by spaces and U+2581, so names without these are listed; with a charsmap, none.
     """
     if model.conventions is None:
         listed = [tokens[i] for i, kind in enumerate(model.types) if kind == PieceType.USER_DEFINED]

@@ -96,7 +96,7 @@ class Family:
         """
 
     def pair_cuts(self, encoder: Encoder) -> PairCuts | None:
-        """Return the cuts of texts that the vocabulary allows; None if no cuts are known."""
+        """Return the cuts between bytes that are adjacent in no token; None if no cuts are known."""
 
     def spelled_out(self) -> dict[int, list[int]]:
         """Map each id that untrusted text must not produce to the ids of smaller pieces that replace it."""

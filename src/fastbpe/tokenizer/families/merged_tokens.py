@@ -40,7 +40,7 @@ class MergedTokens(NamedTuple):
     n_merges: int = 0
 
     def symbols_of(self, data: bytes) -> list[bytes]:
-        """List the symbols with which merging of a piece begins (with a spelling: of one of its tokens)."""
+        """List the symbols with which merging begins. data: a piece; with a spelling, one token of a piece."""
         if self.spelling is not None:
             return symbols_of(data, self.spelling)
         return [c.encode() for c in data.decode()] if self.in_characters else [bytes([byte]) for byte in data]

@@ -1,10 +1,11 @@
 """Decoding by the decoder of a tokenizer.json, for vocabularies whose tokens are texts.
 
-Most decoders change each token by itself, but may change the first and the last differently. For these, the
-core's `Decoder` gets the bytes that each id has within a text, and the bytes that it has as the first id. If the
-last token changes differently, too, the two ends are corrected afterwards. A byte token has the byte itself; if
-more steps follow, it has a byte that never occurs in UTF-8. If the bytes of ids are not UTF-8, each run of byte
-tokens is decoded separately. Decoders of other kinds run step by step.
+Most decoders change each token by itself, but may change the first and the last differently. For these, a table
+replaces the steps: the core's `Decoder` gets the bytes that each id has within a text, and the bytes that it has
+as the first id. If the last token changes differently, too, the two ends are corrected afterwards. In the table, a
+byte token has the byte itself; if more steps follow ByteFallback, it has a byte that never occurs in UTF-8. If the
+bytes of ids are not UTF-8, each run of byte tokens is decoded separately. Decoders of other kinds run step by
+step.
 """
 
 from __future__ import annotations
@@ -271,7 +272,7 @@ class StepDecoding:
         return Decoder(vocabulary, [(i, b"") for i in nothing], joins=joins)
 
     def _forms(self, tokens: Sequence[str], first: bool, last: bool) -> list[str | None]:
-        """Apply the table's steps to each token alone; return None for a byte token.
+        """Apply the steps that the table replaces to each token alone; return None for a byte token.
 
         first, last: whether each token counts as the first or the last of a text.
         """

@@ -121,8 +121,9 @@ def splitting(
 ) -> tuple[Model, str | None, Pattern, Splitter, tuple[Stage | None, Stage | None]]:
     """Create the splitter of a model, and the stages that change its pieces.
 
-    Returns the model, with the split pattern itself in place of its name or its steps; the name of the pattern, or
-    None; the pattern, or None; the splitter; two stages from `make_stages`, for a character-level model only.
+    Returns the model, in which a regex replaces the name of a pattern, and also steps that a regex expresses; the
+    name of the pattern, or None; the pattern, or None; the splitter; two stages from `make_stages`, for a
+    character-level model only.
     """
     if model.spelling is not None:
         from fastbpe.splitting.changing_steps import make_stages  # here: few tokenizers have them
@@ -261,7 +262,7 @@ def described_splitting(model: Model, vocabulary: Vocabulary) -> list[Mapping[st
         steps = [_split(regex) for regex in published or map(to_oniguruma, regexes)]
     except PatternError as error:
         raise FormatError(
-            f"a tokenizer.json cannot store how this tokenizer splits text: {error}; or export this "
+            f"a tokenizer.json cannot store how this tokenizer splits text: {error}; export this "
             "tokenizer as native"
         ) from None
     if model.prefix_space and not steps:  # a later step would put a space before every piece

@@ -38,7 +38,7 @@ def trimmer_of(
 
 
 def _blanks_as_spaces(token: bytes) -> bytes:
-    """Replace the blanks at both ends of a token by spaces, and the rest by one other byte."""
+    """Replace each blank at the ends of a token by a space, and all characters between them by a single "."."""
     text = token.decode()
     before, behind = (len(text) - len(strip(_SPACE + blanks())) for strip in (text.lstrip, text.rstrip))
     return b" " * before if before == len(text) else b" " * before + b"." + b" " * behind

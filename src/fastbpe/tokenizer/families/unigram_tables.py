@@ -28,7 +28,8 @@ def make_segmenter(
     """Create the object that finds the pieces of a unigram model in text.
 
     byte_ids: ids of bytes, in place of the id `unknown` of unknown characters.
-    table: table of the ids, whose additional characters get the score of unknown ones; None: no table.
+    table: table of the ids; pieces from its `first_character` on get the score of unknown characters. None: no
+        table.
     """
     scores = array("f", model.scores)
     characters = range(len(scores) if table is None else table.first_character, len(scores))

@@ -101,8 +101,8 @@ def _holds_name(
 def _numbers(ends: Sequence[int], begins: Callable[[int], bool]) -> list[int]:
     """Number words.
 
-    ends: for each section, the number of tokens up to its end.
-    begins: function that tells whether a token begins a new word of its section.
+    ends: for each special or added token, and each text between two of them, the number of ids up to its end.
+    begins: function that tells whether the id at an index begins a new word within its text.
     """
     numbers: list[int] = []
     number = start = 0

@@ -24,7 +24,7 @@ _BATCH_SYMBOLS = 1 << 24  # symbols that are read before they are merged: 64 MB
 def each_sequence(source: Iterable[Any], name: str = "a batch") -> Iterator[Any]:
     """Iterate over the sequences of a batch: the rows of a two-dimensional array, or the items of an iterable.
 
-    Raises TypeError if the batch, a `name` in errors, is a single sequence, a str, or not iterable.
+    Raises TypeError if the batch is a single sequence, a str, or not iterable. name: the batch, for the message.
     """
     n_dimensions = dimensions(source)
     if n_dimensions is not None and n_dimensions != 2:

@@ -54,7 +54,7 @@ def files_of(inputs: Any) -> list[Path]:
         if not isinstance(item, (str, os.PathLike)):
             raise TypeError(f"an input is {type(item).__name__}, not a path; encode_batch accepts sequences")
         if is_remote(item):
-            raise FormatError(f"{os.fspath(item)}: sequences are read only on this machine; copy the file first")
+            raise FormatError(f"{os.fspath(item)}: files of sequences must be on this machine; copy this one here")
         found += listing.files(item)
     if not found:
         raise ValueError("inputs is empty: pass a path, a folder, or a list of paths")

@@ -80,7 +80,8 @@ def _packed(flat: array[int]) -> bytes:
 def spelled_in_old(merges: Iterable[tuple[int, int]], n_old: int) -> dict[int, tuple[int, ...]]:
     """Return, for each new id, the old ids that its merges join.
 
-    merges: the merges that make the new ids, the first of which is n_old, the number of old ids.
+    merges: the merges that make the new ids, which begin at n_old.
+    n_old: number of old ids.
     """
     found: dict[int, tuple[int, ...]] = {}
     for token_id, pair in enumerate(merges, n_old):

@@ -362,8 +362,9 @@ class SequenceTokenizer:
     def id_map(self, old: SequenceTokenizer) -> IdMap:
         """Return the map from the ids of the tokenizer that this one extends, for its embedding rows.
 
-        Symbols and old merges keep their ids. A special token of both tokenizers keeps its row, but may have
-        another id. The row of the id of a new merge starts as the mean of the rows of the old ids that it joins.
+        Symbols and old merges keep their ids. If both tokenizers have a special token, its new row is a copy of
+        its old row, even if its id differs. The row of a new merge starts as the mean of the rows of the old ids
+        that it joins.
 
         Args:
             old: the base that was passed to `train`, or a tokenizer with the same symbols and the first merges of

@@ -13,7 +13,7 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 
 
 class Aligned(NamedTuple):
-    """Part of a text in which both tokenizers begin and end a token.
+    """Part of a text that begins and ends at token boundaries of both tokenizers.
 
     first: list of int – ids of the first tokenizer.
     second: list of int – ids of the second tokenizer.
@@ -31,12 +31,12 @@ class Aligned(NamedTuple):
 
 
 def align(text: str, a: Tokenizer, b: Tokenizer) -> list[Aligned]:
-    """Cut a text into the shortest parts that both tokenizers cut out, with the ids from both.
+    """Cut a text into the shortest parts that begin and end at token boundaries of both tokenizers.
 
     Special tokens are encoded as ordinary text. The parts cover the text, and the ids of all parts, joined, are
     the ids of the whole. Tokens that share a character are in one part. A token without characters, such as a
-    space that a normalizer put before the text, is in the part that begins at its position. A part that a
-    normalizer removed has no ids.
+    space that a normalizer put before the text, is in the part that begins at its position. A part that the
+    normalizer of a tokenizer removes has no ids of this tokenizer.
 
     Args:
         text: str.

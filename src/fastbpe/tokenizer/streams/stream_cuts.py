@@ -14,7 +14,7 @@ have some: between two bytes that are adjacent in no token. Let x and y be such 
   may look at any text before and after a position, so no cut is known for these.
 
 The same is true in code-point mode, where merging makes pieces, and whole pieces are not looked up. A text may
-contain a space or U+2581 for the same character of a piece, so both count. A text that
+contain a space or U+2581 for the same character of a piece, so each piece counts in both spellings. A text that
 follows an added token may get a space before it, but a text that follows a cut never does: a cut after an added
 token would lose that space. So there are no such cuts if added tokens are searched for.
 

@@ -28,11 +28,12 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
     pattern, normalizer, template, byte fallback. Merging still makes every token of a from its own bytes. No token
     occurs twice. A token of b is left out if no text could produce it and no other token is made of it. No text
     could produce it if the joined merges do not make it and no whole piece becomes it, or if a's split pattern or
-    normalizer cuts or changes its text, but b's did not. If both have an added token, or the added token of b is
-    an ordinary token of a, the token of a stays as it is.
+    normalizer cuts or changes its text, but b's did not. If both have the same added token, or an added token of b
+    is an ordinary token of a, the token of a stays as it is.
 
     - Byte level: new tokens merge after the tokens of a, in b's order. If one of the two uses a list of merges,
-      the lists are joined, and a token that they leave in two parts gets a merge at the end.
+      the result has a list, too: a's merges, then b's, then a merge for each new token that these leave in two
+      parts. If one uses ranks, its merges are those that the ranks imply.
     - Characters: as with bytes and lists of merges. Both must mark the ends of words in the same way, and must not
       mark the continuation of words by a prefix. A character that is unknown to a may be a token of b; then it is
       no longer unknown.

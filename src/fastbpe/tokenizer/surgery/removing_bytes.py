@@ -175,7 +175,10 @@ class ByteRemoval:
 
 
 def _are_in(ids: Mapping[bytes, int], tokens: Sequence[bytes], some: Iterable[int]) -> bool:
-    """Tell whether `ids` has each id for its token; False for a removed token, or one that equals another's."""
+    """Tell whether `ids` maps the token of each id in `some` to this id.
+
+    False if a token is removed, or if `ids` has another id with an equal token.
+    """
     return all(ids.get(tokens[i]) == i for i in some)
 
 
