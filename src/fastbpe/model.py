@@ -359,8 +359,8 @@ class CodePointModel(_CodePointFields):
 
     Attributes:
         piece_bytes: bytes – the pieces of all ids, concatenated, normally UTF-8. No piece is empty. No two are
-            equal, except that in a model of another type than BPE a piece of TEXT_TYPES may equal a piece of none
-            of these types.
+            equal, except that in a model of another type than BPE a piece that is text (TEXT_TYPES) may equal a
+            piece that is only a name.
         piece_ends: bytes – offset in piece_bytes of the end of each piece, uint32.
         scores: bytes – score of each id, float32. In a BPE model, the pair that makes the piece with the highest
             score merges first.
@@ -407,7 +407,10 @@ class CodePointModel(_CodePointFields):
         return self.conventions is not None and self.conventions.decoder == "Siglip"
 
     def as_sentencepiece(self) -> CodePointModel:
-        """Return the model for texts between added tokens: this one, or sentencepiece's own for some classes."""
+        """Return the model for texts between added tokens: this one, except for SENTENCEPIECE_DECODERS.
+
+        For these classes, return the sentencepiece model without conventions and added tokens.
+        """
         if self.conventions is None or self.conventions.decoder not in SENTENCEPIECE_DECODERS:
             return self
         types = bytearray(self.types)

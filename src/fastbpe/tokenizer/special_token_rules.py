@@ -39,7 +39,7 @@ class SpecialTokens:
 
     tokens: special tokens, name to id.
     vocabulary: the ordinary tokens.
-    added: added tokens of a tokenizer.json: special tokens with rules, and tokens found in any text.
+    added: added tokens of a tokenizer.json: special tokens with flags, and tokens found in any text.
     normalize: function that changes a text before it is searched for normalized added tokens; None: no change.
     may_share: allow several special tokens with the same id, which decodes to the first of them, and a special
         token with the text of an ordinary token, with or without its id.
@@ -297,7 +297,7 @@ def _finder_of(
 ) -> SpecialMatcher:
     """Return a matcher for added tokens. texts: text by which each token is found.
 
-    more: further flags of tokens with the flag lstrip or rstrip.
+    more: flag bits to add for tokens with the flag lstrip or rstrip.
     then: matcher for the normalized text between the found tokens; None: find no tokens there.
     """
     passes_over = any(special and content not in allowed for content, _, special, *_ in tokens)

@@ -289,8 +289,8 @@ class Tokenizer(TokenizerBase):
         sentencepiece.
 
         Args:
-            text, allowed_special, disallowed_special: as in `encode`. bytes count as the characters of their
-                UTF-8.
+            text, allowed_special, disallowed_special: as in `encode`. For bytes, a span counts the characters of
+                the decoded text.
             unit: "char", "byte" (of UTF-8) or "utf16" (16-bit units, as in JavaScript and Java). Spans cover the
                 same characters in all units.
             as_numpy: return arrays: ids uint32 of shape (n,), spans int64 of shape (n, 2).
@@ -737,8 +737,8 @@ class Tokenizer(TokenizerBase):
 
         A tokenizer from a model's folder has the model's own chat template, which needs jinja2 (the extra "chat"):
         the count is the number of ids of `apply_chat_template` in transformers. "gpt-oss-20b" needs no template:
-        its published format, harmony, is built in, without tools. For OpenAI's closed models, such as "gpt-4o",
-        the result is an `EstimatedCount`, by OpenAI's published overhead.
+        its published format, harmony, is built in, but not for tools. For OpenAI's closed models, such as
+        "gpt-4o", the result is an `EstimatedCount`, by OpenAI's published overhead.
 
         Args:
             messages: dicts with "role" and "content", as in chat APIs.

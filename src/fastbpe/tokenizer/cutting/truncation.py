@@ -5,10 +5,10 @@ them, from the longest part down. If the cuts are more than TRIED characters apa
 
 - Tokenizers without a normalizer try positions between tokens. Merging does not change the ids before such a
   position, so the first one tried is right, unless the split pattern looks ahead.
-- Tokenizers that normalize text begin with such a position as a guess, and count ids at positions that a search
-  brings closer and closer to the limit.
+- Tokenizers that normalize text take such a position as a first guess. A search then counts the ids up to other
+  positions, until it is close to the limit.
 
-Positions are in characters. `origin` is the end of a part that is given; the other end is searched for. Of the two
+Positions are in characters. One end of the part is given: `origin`. The search finds the other end. Of the two
 cuts, `near` is nearer to `origin`, and `far` is further from it. `room` is the number of ids that may lie between
 `near` and the position found.
 """
@@ -107,7 +107,7 @@ def truncate_batch(
 def _parts_within(
     encoder: Encoder, texts: list[Any], n_ids: int, side: Side, kinds: Sequence[str]
 ) -> list[str | None]:
-    """Return the parts of those texts that need no search and no boundary; None for the other texts."""
+    """Truncate those texts that need no search and no boundary; return None in place of each other text."""
     pipeline = encoder._pipeline
     if kinds or not (takes_plain_text(pipeline) and may_cut(pipeline, None, None)):
         return [None] * len(texts)
@@ -142,7 +142,7 @@ def _kinds(boundary: Boundary) -> Sequence[str]:
 def _truncated(
     encoder: Encoder, text: str, n_ids: int, side: Side, kinds: Sequence[str], *, with_total: bool
 ) -> tuple[str, int | None]:
-    """Truncate a text; if with_total, also return its number of ids."""
+    """Truncate a text; if with_total, also return the number of ids of the whole text, else None."""
     origin, last = (0, len(text)) if side == "right" else (len(text), 0)
     pipeline = encoder._pipeline
     near, n_near, far = cut_range(pipeline, text, 0, len(text), n_ids, last < origin)
@@ -405,7 +405,7 @@ def _search_normalized(
 
 
 def _longest(count: Callable[[int], int], max_size: int, room: int, first: int) -> int:
-    """Find a size with at most `room` ids; as a rule, the next size has more. Returns max_size if all of it fits.
+    """Find a size with at most `room` ids; as a rule, the next size has more. Returns max_size if that fits.
 
     Begin with the guess `first`. Guess again from the average number of characters per id, then bisect. Then try a
     few longer sizes, because a longer text may have fewer ids.
@@ -437,7 +437,7 @@ def _longest_by_end(
 ) -> int | None:
     """Find a size as `_longest` does, but count only a stretch before the position for most guesses.
 
-    Returns None if no guess comes close, or if the count for the whole text contradicts the result.
+    Returns None if no guess comes close, or if a count from the beginning of the part contradicts the result.
     """
     size = min(max(first, 1), max_size)
     for _ in range(_MAX_GUESSES // 2):

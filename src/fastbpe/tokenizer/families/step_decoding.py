@@ -229,7 +229,7 @@ class StepDecoding:
 
     @cached_property
     def _parts(self) -> bool:
-        """True if a token decodes to nothing but separates runs of bytes, which are then decoded separately."""
+        """True if some token adds no text, but divides a run of byte tokens into two, decoded separately."""
         if self._table is None or not isinstance(self._table.as_bytes, ByteFallback):
             return False
         return b"" in [*compress(self._inner, self._known)]

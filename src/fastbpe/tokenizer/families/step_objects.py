@@ -222,7 +222,7 @@ def trimmer(model: Model, tokens: Callable[[], Sequence[bytes]]) -> SpanTrimmer 
 
 
 def extras(model: Model) -> list[Any]:
-    """List other facts that decide ids, for the fingerprint; [] for most tokenizers."""
+    """List the facts besides tokens, merges and pattern that decide ids, for the fingerprint; [] for most."""
     found = [
         model.pre_tokenizers,
         model.normalizers,

@@ -119,7 +119,7 @@ def _superwords(vocabulary: Vocabulary, merges: Iterable[Merge], packed: Buffer)
 
 
 def _words(vocabulary: Vocabulary, model: Model, merges: Iterable[Merge]) -> Vocabulary:
-    """Return the vocabulary of the first phase: the single bytes, and the results of some merges."""
+    """Return the vocabulary of the first phase: the single bytes, and the results of the given merges."""
     kept = {merged for _, _, merged in merges}
     tokens = [token if len(token) == 1 or i in kept else b"" for i, token in enumerate(vocabulary.tokens())]
     listed = pack_merges(merges) if model.merges_rule == "merges" else None

@@ -37,7 +37,7 @@ class _Segment(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """A segment, and the characters and ids before it."""
+    """Index of a segment, and the numbers of characters and ids before it."""
 
     segment: int  # its index
     n_characters: int
@@ -207,7 +207,10 @@ class Conversation(GrowingText):
         return _Place(index, n_characters, n_ids)
 
     def _encoded(self, index: int, text: str, after: int, state: bool) -> list[_Segment]:
-        """Return the segments of a text that is to replace the segments from `index` up to `after`."""
+        """Return the segments of a text that is to replace the segments from `index` up to `after`.
+
+        state: as `after_fused` of encode_part, at the beginning of the text.
+        """
         before = BEFORE if index else ""
         behind = self._segments[after].text[0] if after < len(self._segments) else ""
         at, end = len(before), len(before) + len(text)
@@ -239,7 +242,7 @@ class Conversation(GrowingText):
     # Truncating
 
     def _last_fitting(self, max_tokens: int) -> int:
-        """Find the last position up to which the text has at most max_tokens ids: one more character adds more.
+        """Find the last position up to which the text has at most max_tokens ids; one further, it has more.
 
         Requires: the text has more than max_tokens ids.
         """
@@ -264,7 +267,7 @@ class Conversation(GrowingText):
         return n_characters + places[low]
 
     def _first_fitting(self, max_tokens: int) -> int:
-        """Find the first position from which the text has at most max_tokens ids: one more character adds more.
+        """Find the first position from which the text has at most max_tokens ids; one before, it has more.
 
         Requires: the text has more than max_tokens ids.
         """

@@ -68,8 +68,8 @@ class TextChanges:
         n_old, n_new: int – number of ids of all its texts before and now.
         texts: tuple of ChangedText – the texts whose ids changed, in the order of the corpus.
         n_aligned: int – number of these texts, from the start, that were aligned to find `parts`.
-        parts: tuple of ChangedPart – the parts of the aligned texts that changed; parts that add or save the most
-            ids come first.
+        parts: tuple of ChangedPart – the parts of the aligned texts that changed; the parts that add or save the
+            most ids, over all their occurrences, come first.
 
     >>> import fastbpe
     >>> old = fastbpe.Tokenizer.from_merges([(97, 98)], pattern="gpt2")

@@ -34,9 +34,9 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
     - Byte level: new tokens merge after the tokens of a, in b's order. If one of the two uses a list of merges,
       the result has a list, too: a's merges, then b's, then a merge for each new token that these leave in two
       parts. If one uses ranks, its merges are those that the ranks imply.
-    - Characters: as with bytes and lists of merges. Both must mark the ends of words in the same way, and must not
-      mark the continuation of words by a prefix. A character that is unknown to a may be a token of b; then it is
-      no longer unknown.
+    - Characters: as at byte level with lists of merges. Both must mark the ends of words in the same way, and must
+      not mark the continuation of words by a prefix. A character that is unknown to a may be a token of b; then it
+      is no longer unknown.
     - Code points: the pieces of the longest sequence that both have in the same order are anchors, and the pieces
       that only b has are put between them, as late as possible. If a piece of a would no longer be made, the
       pieces of b in its way are put after all of a's. New scores are 0, -1, -2, … in that order; pieces with the
