@@ -288,9 +288,9 @@ _FAMILIES = {
     "llama2": f"Llama 1 and 2 {_NO_PATTERN}",
     "t5": f"its models {_NO_PATTERN}",
     "sentencepiece": f"its models {_NO_PATTERN}",
-    "spm": f"they {_NO_PATTERN}",
+    "spm": f"such models {_NO_PATTERN}",
     "granite": "Granite 3 has 'starcoder'",
-    "claude": "Claude 2, the last that was published, has 'gpt2' after NFKC",
+    "claude": "Claude 2's tokenizer, the last published one, splits by 'gpt2' after NFKC",
     "whitespace": r"to split at white space, pass the regex '\S+|\s+'; for no splitting, pass 'none'",
 }
 

@@ -135,12 +135,12 @@ TIED = [UNK, SPACE, ("-", -5.0, NORMAL), ("--", -3.3, NORMAL), ("---", -4.9, NOR
 
 def test_texts_whose_scores_tie_are_named_in_a_warning(tmp_path: Path) -> None:
     tokenizer = of(TIED)
-    with pytest.warns(FormatWarning, match=r"x\.json: .* such as '-----': \[1, 3, 4\] for \[1, 4, 3\]"):
+    with pytest.warns(FormatWarning, match=r"x\.json: .* such as '-----': \[1, 3, 4\] instead of \[1, 4, 3\]"):
         done = tokenizer.export(tmp_path / "x.json", format="huggingface")
     assert done is not None
     assert done.n_changed == 2
     assert done.changed[0] == ("-----", [1, 4, 3], [1, 3, 4])
-    with pytest.warns(FormatWarning, match=r"x\.model: .* such as '-----': \[1, 4, 3\] for \[1, 3, 4\]"):
+    with pytest.warns(FormatWarning, match=r"x\.model: .* such as '-----': \[1, 4, 3\] instead of \[1, 3, 4\]"):
         fastbpe.load(tmp_path / "x.json").export(tmp_path / "x.model", format="sentencepiece")
     assert fastbpe.load(tmp_path / "x.model").encode("-----") == [1, 4, 3]
 

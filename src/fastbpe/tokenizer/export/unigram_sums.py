@@ -76,7 +76,7 @@ def warning(tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> s
 def _shown(changed: Sequence[Changed]) -> str:
     """Show the first of the texts; "" without one."""
     return "".join(
-        f", such as {text!r:.60}: {[*found]} for {[*expected]}" for text, expected, found in changed[:1]
+        f", such as {text!r:.60}: {[*found]} instead of {[*expected]}" for text, expected, found in changed[:1]
     )
 
 
