@@ -49,7 +49,7 @@ class ReadAhead:
     def more(self) -> bytes:
         """Read further ahead, and return all bytes read ahead; at the end, the same bytes.
 
-        Each call adds up to 4096 bytes, or up to as many as there are, if that is more.
+        Each call at most doubles the bytes that were read ahead, or adds up to 4096 bytes, if that is more.
         """
         self._ahead += self._file.read(max(len(self._ahead), _MORE_BYTES))
         return self._ahead

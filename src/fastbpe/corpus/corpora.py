@@ -104,7 +104,7 @@ class Corpus:
         reading: the options.
         n_bytes: int or None – total size of the files; None: there are other items than files, the source is an
             iterator, or the amount of text in the files is not known before reading.
-        left_out: files in folders that are not read. It grows when a folder among the items is listed.
+        left_out: unread files in the source's folders. It grows when a folder among the items is listed.
         skipped: documents that were left out so far.
 
     Raises:
@@ -159,7 +159,7 @@ class Corpus:
         """Read the documents in order; documents of long files come in blocks, which any thread may read.
 
         A text file is one document, or several that end with a separator; a file of JSON lines has one per line,
-        a table one per row. With cut, a document of a text file that is longer than `sources.BLOCK` is yielded in
+        a table one per row. With cut, a document of more than `sources.BLOCK` bytes in a text file is yielded in
         several parts.
 
         Args:

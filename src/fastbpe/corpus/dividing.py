@@ -14,7 +14,7 @@ def is_divisible(path: AnyPath, format: str | None, field: str, separator: str |
     """Tell whether a file may contain several documents whose starts can be found from any position.
 
     Arguments are as for `sources.blocks`. With errors="replace", a text file is not divided at a separator that
-    contains U+FFFD: bytes that are not UTF-8 may become one.
+    contains U+FFFD: replaced bytes may become such a separator.
     """
     try:
         kind, _ = format_and_packing(path, format, field)

@@ -108,8 +108,8 @@ def encode_files(
     Args:
         files: files that `checked_files` returned, or parts of them; there may be none.
         cut: function that finds safe cuts in long documents; None: long documents are kept whole in memory.
-        at_end: function to call when the output is in place; called again if the run is killed during the call.
-            The run counts as unfinished until the function returns.
+        at_end: function to call when the output is in place. The run counts as unfinished until the function
+            returns; if the run is killed before that, a resumed run calls the function again.
 
     Raises:
         FileExistsError: without overwrite, the output exists, or an unfinished run with other settings.

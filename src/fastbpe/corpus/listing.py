@@ -37,7 +37,7 @@ class Listing:
         kinds: words for the files that it takes, for the error.
 
     Attributes:
-        left_out: visible files in folders that are not used: their number, and the first names.
+        left_out: visible files in folders, except the listed ones: their number, and the first names.
     """
 
     def __init__(

@@ -24,8 +24,8 @@ def check_choices(on_error: object, errors: object) -> None:
 class Skipped:
     """Record of documents that on_error="skip" left out. Call it with the error for each document.
 
-    The unread rest of a damaged file counts as one document. `listing` uses a record, with `add`, for the files in
-    folders that are not used.
+    The unread rest of a damaged file counts as one document. `listing` uses a record, with `add`, for unread
+    files in folders.
 
     Attributes:
         n: int – number of documents, or of files.

@@ -5,7 +5,8 @@ predecessor megatron/data/indexed_dataset.py:
 
 - MMIDIDX: magic (9 bytes), version 1 (int64), code of the dtype (1 byte), number of sequences n and of ends of
   documents d (int64 each); n lengths (int32), n positions in bytes (int64), d ends of documents, in sequences
-  (int64); for several modes, n more bytes. The first of the d ends is 0, so there are d - 1 documents.
+  (int64); in multimodal data also n bytes, the mode of each sequence. The first of the d ends is 0, so there are
+  d - 1 documents.
 - TNTIDX: magic (8 bytes); version 1, code, bytes per id, n, number of sizes, d (int64 each); n + 1 positions of
   sizes, n + 1 positions in ids, the sizes, d ends of documents as above (int64 each).
 

@@ -36,9 +36,9 @@ def merge_shards(
 ) -> FilesSummary:
     """Merge shards, or finished runs of one tokenizer, into the file that a single run would write.
 
-    Documents keep their order. Files with a manifest are compared with its hashes first, and the vocabulary must
-    have every id. A run that fails leaves no output, at most the folder OUT.partial. The output may have
-    another format than the inputs; merging one file converts it.
+    Documents keep their order. Files with a manifest are compared with its hashes first. If the files record the
+    tokenizer, an id above the greatest one of its vocabulary is an error. A run that fails leaves no output, at
+    most the folder OUT.partial. The output may have another format than the inputs; merging one file converts it.
 
     Args:
         path: a folder of shards, the output that they were written for, or one file of ids (.bin, .idx, .npy,

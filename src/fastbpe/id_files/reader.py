@@ -49,7 +49,8 @@ def open_ids(
         path: a .bin, .idx or .npy file; a folder of one set of shards; or the output that shards were written for:
             "train.bin" for train-00000-of-00010.bin and so on. A .bin or .npy file without a description
             (train.bin.json) and without an index is one document.
-        tokenizer: the tokenizer that should have made the ids. None: any.
+        tokenizer: the tokenizer that should have made the ids. Files that record another one are an error; files
+            that record none are accepted. None: any.
         dtype: the dtype that the ids should have ("uint16", "uint32", …). It is required for a .bin file whose
             dtype no header, description or index states; for all others, None means the dtype stated there.
         as_numpy: return numpy arrays instead of memoryviews; these are not copied either.

@@ -234,7 +234,7 @@ def write_shard(
 
     The files are written in a separate folder and then renamed, the manifest last, so two tasks that write the
     same shard at the same time do not interfere. A shard that already exists with the same manifest stays complete
-    at every moment, because an engine may kill the slower of two tasks at any time.
+    at every moment, because a scheduler such as Spark's may kill the slower of two tasks at any time.
     """
     started = time.perf_counter()
     check_suffix(target := as_path(out))

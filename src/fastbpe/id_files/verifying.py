@@ -60,12 +60,14 @@ def verify_ids(
 ) -> Verified:
     """Verify a file of ids and the files next to it, or all shards of a set.
 
-    This reads all files, and checks sizes, counts, offsets, Megatron's index, hashes of manifests, and that the
-    vocabulary has each id. All files are verified, even after one has a problem.
+    This reads all files, and checks sizes, counts, offsets, Megatron's index, hashes of manifests, and ids. All
+    files are verified, even after one has a problem.
 
     Args:
         path: as for `open_ids`; parquet and Arrow files of ids as well.
-        tokenizer: the tokenizer that should have made the ids; each must be one of its ids. None: any.
+        tokenizer: the tokenizer that should have made the ids: each id needs a token, and a file that records
+            another tokenizer is a problem. None: no id may be above the greatest one of the tokenizer that the
+            file records, if any.
         dtype: as for `open_ids`.
         inputs: folder of the corpus, which contains all input files: the inputs of each shard are also compared
             with the hashes in its manifest. None: they are not read.

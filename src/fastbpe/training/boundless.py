@@ -2,13 +2,13 @@
 
 The rules are those of the second version of the reference implementation (arXiv 2604.05192), without deletions.
 First, words are learned, with the count of each merge. Then the source is read again, twice or more. Superwords
-are learned from runs of two or more adjacent pieces, each of which is a single token that contains a letter. At
-each step, the more frequent of the next superword merge and the next word merge is taken, until all ids are used;
-the remaining words are dropped.
+are learned from runs: a run is two or more adjacent pieces that are each a single token with a letter. At each
+step, the more frequent of the next superword merge and the next word merge is taken, until all ids are used; the
+remaining words are dropped.
 
-Let c be the count of the last word. Every superword is more frequent than c, and a merge across the boundary of
-two words happens at most as often as these are adjacent. So runs are cut between neighbours that occur at most c
-times.
+Let c be the count of the last word merge that was learned, the rarest one. A superword needs a count above c, and
+a merge across the boundary of two words happens at most as often as these are adjacent. So runs are cut between
+neighbours that occur at most c times.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _finished(
         merges: its merges.
         options: the options of the run.
         reporter: gets the summary.
-        count: function that counts runs, cut for merges of a minimum count.
+        count: function that counts runs, cut between neighbours that are rarer than its argument.
     """
     tokens = tokens_of(merges)
     superwords = _learn_superwords(count, merges, tokens, options) if merges else []
@@ -211,7 +211,7 @@ def _learn_superwords(
     """Learn merges of superwords. Their tokens are appended to `tokens`.
 
     Args:
-        count_runs: function that counts the runs of words, cut for merges of a minimum count.
+        count_runs: function that counts the runs of words, cut between neighbours rarer than its argument.
         words: the merges of words.
         tokens: token of each id of the words.
         options: the options of the run.
@@ -229,8 +229,9 @@ def _learn_superwords(
 def _learn_spelled_alike(runs: Sequences, n_new: int, tokens: list[bytes], options: ByteOptions) -> list[Merge]:
     """Do the work of `_learn_superwords` if a superword has the same bytes as a word or another superword.
 
-    Such a merge produces the existing token, so counts of pairs may rise, and there may be several boundaries
-    between the parts of a pair. Therefore the runs are not cut, and after such a merge learning starts again.
+    Such a merge produces the existing token, so counts of pairs may rise, and one pair may occur between different
+    neighbouring words, which are each rarer than the pair. Therefore the runs are not cut, and after such a merge
+    learning starts again.
     """
     merges: list[Merge] = []
     while len(merges) < n_new:

@@ -137,7 +137,7 @@ def all_counted(
     what: description of the sources, for errors.
 
     Returns:
-        The counts, and the number of files in folders that were left out.
+        The counts, and the number of unread files in the sources' folders.
     """
     counted, n_left_out = {}, 0
     for name, source in sources.items():

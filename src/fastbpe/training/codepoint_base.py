@@ -52,7 +52,7 @@ class CodePointBase:
         self.model = code_point_model_of(tokenizer)
         if self.model.changes_texts:
             raise TrainingError(
-                "base= changes texts before the rules of its model (GPT-SW3), which training cannot do; train "
+                "base= changes texts before its normalization rules do (GPT-SW3), which training cannot do; train "
                 "without base="
             )
         if not self.model.normalizer["escape_whitespaces"]:

@@ -154,8 +154,8 @@ def count_words(
         classes: class of each code point; see `character_classes`.
         reading: only num_threads and max_memory_bytes are used.
         reporter: gets the phase "counting".
-        kept: keeper of the sentences of a unigram model, or of their last words; words that end a sentence are
-            marked. None: for a model of another type.
+        kept: for a unigram model, collector of the sentences or of their last words. A byte 0xFF then follows
+            each word that ends a sentence. None: for a model of another type.
         has_words: bool – whether to count words.
 
     Raises:

@@ -1,9 +1,10 @@
 """Counted words, and facts about them: options with which sentences were cut into words, numbers of sentences.
 
 Counting uses some options of code-point training: the normalizer's, those about the limits of sentences and words,
-and the names that no piece crosses. The caller passes them to `count_pieces`, and `PieceCounts` stores them. All
-others (coverage, required characters, the size of the vocabulary) are passed to `train`. The learner reads only
-the words of a text and their counts, so the added-up words of many shards lead to the same model as the whole.
+and those that name symbols (unknown, control, user-defined, bytes), which words do not cross. The caller passes
+them to `count_pieces`, and `PieceCounts` stores them. All others (coverage, required characters, the size of the
+vocabulary) are passed to `train`. The learner reads only the words of a text and their counts, so the added-up
+words of many shards lead to the same model as the whole.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _READ = (
     "input_format", "max_sentence_length", "pretokenization_delimiter", "split_by_whitespace", "split_by_number",
     "split_by_unicode_script", "split_digits", "treat_whitespace_as_suffix", "allow_whitespace_only_pieces",
 )  # fmt: skip
-#: Options that say which names no word crosses.
+#: Options that name the symbols, which no word crosses.
 _NAMING = (
     "byte_fallback", "control_symbols", "user_defined_symbols",
     *(f"{kind}_{part}" for kind in ("unk", "bos", "eos", "pad") for part in ("id", "piece")),
@@ -53,8 +54,8 @@ class CountedWords:
         n_empty: int – empty sentences.
         n_too_long: int – sentences of more than max_sentence_length bytes.
         n_reserved: int – sentences with U+2585.
-        last_word: bytes or None – the word in `words` that ends the last sentence, without its mark; b"": no
-            word. None: no word has a mark, as for a BPE model.
+        last_word: bytes or None – the word in `words` that ends the last sentence, without the byte 0xFF after
+            it; b"": no word. None: words that end a sentence have no such byte, as for a BPE model.
         pruned_characters: code point → count – characters of words that are not in `words`: they were pruned, or
             no words were counted.
         n_skipped: int – documents that were left out because they could not be read.
@@ -83,7 +84,7 @@ class WordFacts:
     Attributes:
         options: name → value – options of the trainer from the caller of `count_pieces`.
         normalizer: Spec – options and rules of the normalizer.
-        symbols: sorted names that no word crosses.
+        symbols: sorted names of the symbols (unknown, control, user-defined, bytes); no word crosses one.
         numbers: name in SENTENCE_NUMBERS → number; see CountedWords.
         characters: code point → count – characters of words that were pruned.
         last_word: bytes or None – for a unigram model, the word that ends the last sentence; None: for a BPE
@@ -241,7 +242,7 @@ def counting_options(values: Mapping[str, Any], mode: str) -> CodePointOptions:
 
 
 def symbols_of(options: CodePointOptions) -> tuple[str, ...]:
-    """Return the names that no word crosses, sorted."""
+    """Return the names of the symbols (unknown, control, user-defined, bytes), sorted; no word crosses one."""
     return tuple(sorted({name for name, _ in options.metas.values()}))
 
 

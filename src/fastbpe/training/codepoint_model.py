@@ -291,8 +291,8 @@ def summarise(report: CodePointReport, reporter: Reporter, learned: str) -> None
 def training_options(tokenizer: Tokenizer) -> dict[str, Any]:
     """Return the options with which sentencepiece, or `train` in code-point or unigram mode, trained a tokenizer.
 
-    Only a sentencepiece model stores them. Options that do not affect the model are left out, such as the paths of
-    its input.
+    Sentencepiece models and .fbpe files store these options; a tokenizer.json does not. Options that do not affect
+    the model are left out, such as the paths of its input.
 
     Args:
         tokenizer: Tokenizer.

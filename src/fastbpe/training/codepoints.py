@@ -239,7 +239,8 @@ def learn_frequent(
     """Learn a model of type word or char: the most frequent words, or characters, become the pieces.
 
     Words, alphabet, order and scores equal sentencepiece 0.2.3's. A word begins at each U+2581, whatever the other
-    options are. A word with a character outside the alphabet is not a piece, but is included in the total.
+    options are. A score is the logarithm of a piece's share of the total count. A word with a character outside
+    the alphabet is not a piece, but its count is part of the total.
 
     Args:
         sentences: the text.

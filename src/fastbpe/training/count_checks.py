@@ -80,7 +80,7 @@ def check_same_splitting(
 
 
 def check_neighbours_known(argument: str, source: object) -> None:
-    """Check that superwords can be learned from a source. The caller handles counts of runs as the only source.
+    """Check that superwords can be learned from a source. The caller has handled counts of runs without a name.
 
     Args:
         argument: the argument that asks for superwords, for the error.

@@ -27,7 +27,7 @@ from fastbpe.corpus.source_kinds import Document
 from fastbpe.corpus.sources import Block
 
 # A unit is a byte of a bytes document, a character of a str document: what len() counts.
-BATCH_UNITS = 1 << 18  # units of a batch; with smaller batches, threads would wait for the queue more than count
+BATCH_UNITS = 1 << 18  # characters (str) or bytes of a batch; with fewer, threads would mostly wait for the queue
 BATCH_TEXTS = 1 << 14  # maximum number of documents of a batch
 LONG_TEXT_UNITS = 1 << 21  # units: a document of this length or more is cut into parts, one for each batch
 BATCHES_AHEAD = 2  # batches for each thread that may wait in the queue; if more wait, the reading thread counts
@@ -65,7 +65,8 @@ class Batch(NamedTuple):
     number: int – position among the batches of the source, from 0.
     texts: the documents; only one if `part` is given.
     first: int – number of the first document in the source, for errors; a block of a file counts as one.
-    part: (start, end) in units – the part of the document to count; None: count whole documents.
+    part: (start, end) – the part of the document to count, in characters of a str, in bytes of bytes; None: count
+        whole documents.
     block: block of a file that contains the documents; None: they are in `texts`.
     """
 
@@ -81,7 +82,9 @@ class Batch(NamedTuple):
 
 
 def batches(documents: Iterable[Document | Block], parts_of: Parts) -> Generator[Batch]:
-    """Group documents into batches of about BATCH_UNITS; a block, and each part of a long document, is a batch.
+    """Group documents into batches of about BATCH_UNITS characters (str) or bytes.
+
+    A block is a batch, and so is each part of a long document.
 
     At the end, `documents` is closed if it is a generator.
     """

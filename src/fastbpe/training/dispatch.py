@@ -151,8 +151,9 @@ def train(
             tokens, normalizer, pre-tokenizers) change and cut the text, its merges are applied first, and new
             merges follow. vocab_size counts its tokens (not the gaps between ids) and the new ones; "+1000": 1,000
             more tokens than it has. special_tokens lists only the new ones. In code-point mode, its pieces and
-            scores stay, and new scores are below its lowest one (above -2**24). Options that are not given are
-            then taken from the base, and options that would change its ids, such as control_symbols, are errors.
+            scores stay, and new scores are below the lowest old one that is above -2**24. In this mode, options
+            that are not given come from the base, and options that would change its ids (control_symbols …) are
+            errors.
             With mode="ids", the base is a `SequenceTokenizer`, and base_size is the same as in the base.
         base_special: str – in byte mode: ids of the base's special tokens. "keep" (the default): unchanged, new
             merges come after them; "end": merges come after the ordinary tokens, and special and added tokens get

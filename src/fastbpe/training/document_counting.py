@@ -1,9 +1,9 @@
 """Counting of the documents of sources: how a base cuts and changes them, and sources that are read several times.
 
-Most bases only cut texts at tokens, which the counter finds itself. A base that normalizes text or puts a space
-before it, or whose added tokens have flags or are found in normalized text, needs a second tokenizer (`Twin`) with
-the same rules but no splitter, whose only ordinary tokens are the bytes. When the twin encodes a text, the ids
-between special and added tokens are the bytes that the base would split and merge.
+Most bases only cut texts at special and added tokens, which the counter finds itself. A base that normalizes text
+or puts a space before it, or whose added tokens have flags or are found in normalized text, needs a second
+tokenizer (`Twin`) with the same rules but no splitter, whose only ordinary tokens are the bytes. When the twin
+encodes a text, the ids between special and added tokens are the bytes that the base would split and merge.
 """
 
 from __future__ import annotations

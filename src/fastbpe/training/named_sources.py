@@ -115,9 +115,10 @@ class Parity:
             the ratio of the numbers matters. A good number is the length in bytes of the same text in that
             language. Without dev and ratio, the merge goes to the language whose training text has the most
             tokens.
-        window: int – a language that has learned more than alpha / (number of languages) of the last `window`
-            merges must wait, as long as another language with pairs left need not wait. None: no limit.
-        alpha: float – see window; above 0. Default: 2.0.
+        window: int – a language whose share of the last `window` merges is greater than alpha / (number of
+            languages) must wait, as long as another language with pairs left need not wait. None: no limit.
+        alpha: float – see window; above 0. Default: 2.0, so that a language waits if it got more than twice its
+            equal share.
         global_merges: int – number of first merges that are chosen as in ordinary training, by the counts of all
             languages together. Default: 0.
 

@@ -57,12 +57,14 @@ def count_pieces(
         special_tokens: list of str – names that separate stretches of text, as for `train`; they are not counted.
             Byte mode only.
         base: Tokenizer or None – count for `train(base=)`. In code-point mode, counting uses the base's
-            normalizer and pieces; in byte mode, it uses the base's pattern and special tokens, as `train` does.
-        superwords: Tokenizer – count runs of the words of this tokenizer, which `train(superwords="words")` made,
-            instead of pieces: `train(runs, superwords="boundless", base=…)` learns superwords from them. Its
-            pattern and special tokens cut the text. `Superwords` – count runs of the base's tokens, from which
-            `train(runs, base=…, superwords=…)` learns superwords on top of the base. None: count pieces. Byte mode
-            only.
+            normalizer, options and symbols; in byte mode, it uses the base's pattern and special tokens, as
+            `train` does.
+        superwords: Tokenizer – a tokenizer of words, which `train(superwords="words")` made. Count runs instead of
+            pieces: two or more adjacent pieces that are each a single token with a letter.
+            `train(runs, superwords="boundless", base=words)` learns superwords from them. The pattern and special
+            tokens of this tokenizer cut the text. `Superwords` – count runs of the base's tokens: the base's ids
+            for each piece that the pattern of `Superwords` cuts. `train(runs, base=…, superwords=…)` learns
+            superwords from them on top of the base. None: count pieces. Byte mode only.
         neighbours: "count" – with superwords=Superwords(…): count pairs of neighbouring tokens, not runs.
             `PieceCounts`: the sum of such counts, without rare ones (`pruned`) – count runs, cut between
             neighbours that these counts lack. Cut runs need far less memory. `train` learns the same superwords

@@ -90,7 +90,9 @@ class PieceCounts(Mapping[bytes, int]):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of `count_pieces`, without the options of the normalizer.
+        """Options of counting: in byte mode, pattern and special tokens; else the given ones.
+
+        The normalizer's options are left out.
 
         >>> import fastbpe
         >>> fastbpe.count_pieces(["low 12"], mode="codepoint", split_digits=True).options

@@ -349,7 +349,8 @@ def by_lines(texts: BaseTexts, superwords: Superwords, names: Collection[str]) -
     """Make each line a separate text, if the superwords are learned from lines.
 
     Args:
-        names: tokens that cut the text before it is split. If one contains a line feed, documents are not divided.
+        names: tokens that cut the text before it is split. If one contains a line feed, long
+            documents are not read in parts.
     """
     if superwords.documents != "lines":
         return texts

@@ -2,8 +2,9 @@
 
 The first stage is an ordinary run. The second stage reads the source again, twice or more: it counts which ids are
 neighbours, then the runs of ids that frequent merges can join (see `_core.train.run_counter`), and learns
-from these runs. The count of the last merge is not known beforehand. So runs are cut for merges of some minimum
-count; if these are too few, the count is halved and the runs are counted again.
+from these runs. The count of the last merge is not known beforehand. So runs are cut between neighbours that are
+rarer than some minimum, and only merges of at least that count are learned; if these are too few, the minimum is
+halved and the runs are counted again.
 """
 
 from __future__ import annotations

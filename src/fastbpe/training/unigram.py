@@ -1,9 +1,9 @@
 """Training of unigram models: learns the same model from sentences as sentencepiece 0.2.3, to the last bit.
 
 Training begins with many pieces, the strings that occur most often in different contexts. It computes the scores
-that maximise the likelihood of the text (expectation maximization), drops the pieces whose loss matters least, and
-repeats both until few enough are left. The sums depend on the option num_threads of the model, not on the number
-of threads that work.
+that maximise the likelihood of the text (expectation maximization), drops the pieces whose removal lowers the
+likelihood least, and repeats both until few enough are left. The sums depend on the model's option num_threads,
+not on the number of threads that work.
 """
 
 from __future__ import annotations
