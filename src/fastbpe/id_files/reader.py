@@ -209,8 +209,9 @@ class StoredIds(Sequence[Any]):
     def random_windows(self, n: int, length: int, *, seed: int | str) -> Any:
         """Return windows of consecutive ids at random positions, for training.
 
-        The positions depend only on the seed, the length and the number of ids, so shards lead to the same windows
-        as the merged file. If the seed contains the training step, a restarted run sees the same windows.
+        A window may span several documents. The positions depend only on the seed, the length and the number of
+        ids, so shards lead to the same windows as the merged file. If the seed contains the training step, a
+        restarted run sees the same windows.
 
         Args:
             n: number of windows.

@@ -41,8 +41,9 @@ def train_bytes(
     """Count the pieces of sources, and learn merges from them. See `train`.
 
     sources: name → source; the name is None in a run without names.
-    texts: functions that turn documents into pieces, for the first stage of a run, which may end with fewer merges
-        than requested. None: use the pattern and the special tokens, or the base.
+    texts: functions that turn documents into pieces, for the first stage of a run with superwords: there is no
+        warning if this stage learns fewer merges than requested. None: use the pattern and the special tokens, or
+        the base.
     """
     vocab_size = whole_number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
     keywords = _with_options_of_counts(sources.values(), base, run.options)
@@ -193,7 +194,7 @@ def _why_none(counts: PieceCounts, named: str, *, has_pieces: bool) -> str:
     if has_pieces:
         return f"the base has no token for any byte of {named}"
     if counts.n_pruned:
-        return f"all pieces of {named} were left out as rare; count with a smaller min_count"
+        return f"all pieces of {named} were left out as rare; prune with a lower min_count="
     return f"{named} contains " + ("only special tokens" if counts.n_bytes else "no documents, or only empty ones")
 
 

@@ -118,10 +118,10 @@ def keep_sentences(
     reading: ReadingOptions,
     reporter: Reporter,
 ) -> tuple[SentenceStore, CountedWords]:
-    """Keep the normalized sentences in memory, in order, and count their words, or else their characters.
+    """Keep the normalized sentences in memory, in order, and count their words or only their characters.
 
-    The arguments are those of `count_words` with these names; the errors are the same. The result has words if
-    training on their counts leads to the same model as training on the sentences.
+    The arguments are as in `count_words`; the errors are the same. Words are counted if training on their counts
+    leads to the same model as training on the sentences.
     """
     names = ("split_by_whitespace", "treat_whitespace_as_suffix", "allow_whitespace_only_pieces")
     store = SentenceStore(**{name: options.trainer[name] for name in names})

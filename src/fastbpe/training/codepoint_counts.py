@@ -160,9 +160,9 @@ class WordFacts:
         """Raise TrainingError unless the words of both were counted in the same way."""
         if self.mode != other.mode:
             raise TrainingError(f"cannot combine counts of mode={self.mode!r} with counts of mode={other.mode!r}")
-        _check_same(self.normalizer.values, other.normalizer.values)
+        _check_same_specs(self.normalizer, other.normalizer)
         _check_same({"symbols": self.symbols}, {"symbols": other.symbols})
-        _check_same(self.options, other.options)
+        _check_same_specs(specs.make(specs.TRAINER, self.options), specs.make(specs.TRAINER, other.options))
 
     def is_addable(self, other: WordFacts | None) -> bool:
         """Tell whether the words of both were counted in the same way, so that they can be added and compared."""
@@ -268,6 +268,12 @@ def check_counting_names(names: Collection[str], mode: str = "codepoint") -> Non
         else:
             reason = f"the options are {', '.join(sorted(COUNTING_NAMES))}"
         raise OptionError(f"{name}= is not an option of counting in {mode} mode: {reason}")
+
+
+def _check_same_specs(mine: Spec, other: Spec) -> None:
+    """Raise TrainingError unless all options are equal; an option that is not set has its default."""
+    names = {**mine.values, **other.values}
+    _check_same({name: mine[name] for name in names}, {name: other[name] for name in names})
 
 
 def _check_same(mine: Mapping[str, Any], other: Mapping[str, Any]) -> None:

@@ -108,7 +108,7 @@ def check_complete(runs_of: str | None, n_pruned: int) -> None:
     if n_pruned and runs_of is not None and runs_of.endswith(NEIGHBOURS):
         raise TrainingError(
             "rare pairs of neighbouring tokens were left out of these counts, so they cannot be added to others: "
-            "add up complete counts, and then leave out rare pairs with min_count="
+            "add up complete counts, and then prune the sum with min_count="
         )
 
 

@@ -204,7 +204,8 @@ def train(
             superwords: `Superwords` – also learn tokens that span several words, after words, or on top of a base.
             "boundless": learn them together with words, as BoundlessBPE does; they are made of whole words, and
             only a .fbpe file or BoundlessBPE's .model can store them. "words": learn only the words, the first
-            step of "boundless", for `count_pieces(superwords=)`. The source is read several times. Default: None.
+            step of "boundless", for `count_pieces(superwords=)`. All but "words" read texts several times.
+            Default: None.
             In code-point mode: options of sentencepiece's trainer and normalizer, with sentencepiece's names, such
             as character_coverage, byte_fallback, user_defined_symbols and normalization_rule_name.
             With mode="unigram" these, and seed_sentencepiece_size, seed_sentencepieces_file, shrinking_factor and

@@ -332,7 +332,8 @@ def too_few_within(values: Mapping[str, object], n_ids: int, vocab_size: int, so
     limits = [f"{name}={value}" for name, value in values.items()]
     listed = " and ".join([*([", ".join(limits[:-1])] if limits[1:] else []), *limits[-1:]])
     cause = f"{listed} {'leave' if limits[1:] else 'leaves'} no pair to merge"
-    way_out = f"{'change that limit, ' if limits else ''}train on more {source}, or ask for fewer"
+    change = f"change {'these limits' if limits[1:] else 'that limit'}, " if limits else ""
+    way_out = f"{change}train on more {source}, or ask for fewer"
     return (
         f"{cause if limits else 'no pair is left to merge'}: the vocabulary has {n_ids} entries, not the "
         f"{vocab_size} asked for; {way_out}"

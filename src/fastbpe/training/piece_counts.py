@@ -296,7 +296,7 @@ class PieceCounts(Mapping[bytes, int]):
         max_memory_bytes: int = 1 << 30,
         progress: Progress = None,
     ) -> MergeSummary:
-        """Merge files that `save` wrote into one, in bounded memory. There may be thousands of files.
+        """Merge files of `save` into one file, in bounded memory. There may be thousands of files.
 
         The result equals the file of the added-up counts byte for byte, unless min_count leaves pieces out.
 

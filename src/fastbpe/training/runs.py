@@ -326,7 +326,7 @@ def check_base(base: Tokenizer, superwords: Superwords) -> None:
 
 
 def words_of_stage(first: Tokenizer, start: BaseVocabulary) -> Vocabulary:
-    """Return the vocabulary of the first stage, which finds a whole token only if merging makes it."""
+    """Return the vocabulary of the first stage: only merges make tokens, even if a whole piece is a token."""
     vocabulary = vocabulary_of(first)
     if start.model is None:
         return vocabulary

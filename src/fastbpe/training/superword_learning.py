@@ -198,7 +198,7 @@ def _kept(words: Vocabulary, neighbours: NeighbourCounts, start: BaseVocabulary)
     """List the ids that stay, in order.
 
     With a base, these are the ids of its ordinary tokens; else the bytes, the tokens used in the second stage, and
-    the tokens of which these are made.
+    all tokens that merge into one of these.
 
     A merge of the first stage that no text of the second stage uses is left out, as in SuperBPE.
     """

@@ -460,6 +460,30 @@ def test_merge_says_how_the_named_file_was_counted(tmp_path: Path) -> None:
         PieceCounts.merge(tmp_path, tmp_path / "all.pieces")
 
 
+@pytest.mark.parametrize(
+    ("name", "default", "other"),
+    [
+        ("split_digits", False, True),
+        ("add_dummy_prefix", True, False),
+        ("max_sentence_length", 4192, 100),
+        ("user_defined_symbols", [], ["x"]),
+    ],
+)
+def test_counts_with_a_default_that_is_given_and_not_given_are_added(
+    name: str, default: object, other: object
+) -> None:
+    options: Any = {"mode": "codepoint", "progress": False}
+    plain = fastbpe.count_pieces(["low 12"], **options)
+    given = fastbpe.count_pieces(["low 12"], **options, **{name: default})
+    assert plain == given
+    assert dict(plain + given) == dict(given + plain) == dict(2 * plain)
+    changed = fastbpe.count_pieces(["low 12"], **options, **{name: other})
+    for one, two in ((plain, changed), (changed, plain)):
+        with pytest.raises(TrainingError) as caught:
+            one + two
+        assert "None" not in str(caught.value)
+
+
 def test_normalization_rules_of_a_file_are_named(tmp_path: Path) -> None:
     (tmp_path / "rules.tsv").write_text("61\t7A\n")
     options: Any = {"mode": "codepoint", "progress": False}

@@ -272,7 +272,7 @@ def test_neighbours_of_another_type_are_named(base: Tokenizer) -> None:
             "with the same base=",
         ),
         (lambda base, runs: cut(base, 99), "lower min_count"),
-        (lambda base, runs: 2 * neighbours(base).pruned(6), "add up complete counts, and then leave out"),
+        (lambda base, runs: 2 * neighbours(base).pruned(6), "add up complete counts, and then prune the sum"),
         (lambda base, runs: count_pieces(TEXTS, neighbours="count"), r"needs superwords=Superwords\(…\)"),
         (
             lambda base, runs: count_pieces(TEXTS, superwords=learned_words(), neighbours="count"),

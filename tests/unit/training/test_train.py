@@ -655,9 +655,8 @@ def test_warning_names_the_limit_that_stopped_learning(options: dict[str, int], 
     message = str(caught[0].message)
     said = f"{cause} no pair to merge" if cause else "no pair is left to merge"
     assert message.startswith(f"{said}: the vocabulary has ")
-    assert message.endswith(
-        f" asked for; {'change that limit, ' if cause else ''}train on more text, or ask for fewer"
-    )
+    change = f"change {'these limits' if ' and ' in cause else 'that limit'}, " if cause else ""
+    assert message.endswith(f" asked for; {change}train on more text, or ask for fewer")
 
 
 def test_warning_ignores_the_size_of_base_tokens() -> None:
