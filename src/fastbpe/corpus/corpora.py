@@ -57,7 +57,7 @@ class ReadingOptions:
 
     @classmethod
     def take_from(cls, keywords: Any) -> ReadingOptions:
-        """Create the options from keyword arguments, and remove them there.
+        """Create the options from keyword arguments, and remove these from the dict.
 
         Args:
             keywords: dict – the keyword arguments of `train` or `count_pieces`.
@@ -158,8 +158,8 @@ class Corpus:
     def blocks(self, cut: Cut | None = None) -> Iterator[Document | Block]:
         """Read the documents in order; documents of long files come in blocks, which any thread may read.
 
-        A text file is one document, or several that end with a separator; a file of JSON lines has one per line,
-        a table one per row. With cut, a document of more than `sources.BLOCK` bytes in a text file is yielded in
+        A text file is one document, or several with a separator between them; a file of JSON lines has one per
+        line, a table one per row. With cut, a document of more than `sources.BLOCK` bytes in a text file comes in
         several parts.
 
         Args:
@@ -196,7 +196,9 @@ class Corpus:
         return each_document(self.blocks(cut))
 
     def batches(self, cut: Cut | None = None) -> Iterator[list[Document]]:
-        """Yield the documents in lists of about a million characters or bytes; more if the last one is long.
+        """Yield the documents in lists.
+
+        A list ends when its documents reach about a million characters (str) or bytes in total.
 
         cut: as for `blocks`.
         """

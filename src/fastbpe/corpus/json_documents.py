@@ -50,7 +50,7 @@ class Lines:
         self._n_lines, self._where, self._errors, self._advice = n_lines, where, errors, advice
 
     def texts(self) -> Sequence[Document]:
-        """Parse the lines; blank and skipped ones have no text in the result.
+        """Parse the lines, and return their texts; blank and skipped lines are left out.
 
         Raises CallerNeeded in a helping thread, before it calls `skip`, if a line is nested deeply.
         """

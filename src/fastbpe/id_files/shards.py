@@ -1,6 +1,6 @@
 """Encoding of a corpus in shards: one call per shard, on any machine.
 
-Every call lists all inputs, and encodes the files of its shard. They are a contiguous range, so that the joined
+Every call lists all inputs, and encodes the files of its shard. These are a contiguous range, so that the joined
 shards contain the documents in the order of a single run. All bytes are divided into n equal parts: a file belongs
 to the part that contains its middle. A file that is larger than a part and has several documents is divided: a
 document belongs to the part in which it begins. The manifest is written as the last file of a shard. A call that

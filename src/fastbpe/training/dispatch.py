@@ -185,7 +185,7 @@ def train(
             document, and may end with "\\r\\n". Default: None, each file is one document. Refused if no file is
             text.
             format: str – "text", "jsonl", "parquet" or "arrow": the format of all files, whatever their names say.
-            A folder then means the files whose names show that format, or show none. Default: None, by name, or
+            A folder then means the files whose names show that format or no format. Default: None, by name, or
             else by content.
             on_error: str – "raise" (the default) an error for a document of a file that cannot be read (a line or
             row without text or not UTF-8, the rest of a damaged file), or "skip" it.
