@@ -48,8 +48,8 @@ class Tokenizer(Methods):
         pattern: split pattern; "": no splitting.
         special_tokens: special token → id.
 
-    Each attribute can be set to a new value. Encoding and decoding then use it, except `vocab`, which they compute
-    from merges and special_tokens; `save` writes it into the `.vocab` file.
+    Each attribute can be set to a new value. Encoding and decoding then use it, except `vocab`: they compute their
+    own table from merges and special_tokens. `save` writes the attribute `vocab` into the `.vocab` file.
     """
 
     merges: dict[Pair, int]

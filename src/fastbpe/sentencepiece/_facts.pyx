@@ -101,7 +101,7 @@ cdef class Facts:
         return 0
 
     cdef object _fact(self, Py_ssize_t i, int fact):
-        """Return a fact about an id.
+        """Return a fact about an id: its PIECE, its SCORE, or True if its type is the PieceType `fact`.
 
         Requires: `_prepare_fact` has run, and 0 <= i < _n_pieces.
         """

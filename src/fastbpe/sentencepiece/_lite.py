@@ -255,7 +255,7 @@ def _unit_of_prefix(units: array[int], prefix: bytes) -> int:
 
 
 def _whole(pieces: Sequence[bytes], types: Sequence[int], scores: Sequence[int], unk_id: int) -> bytes:
-    """Return a 1 for each piece that merging its own text produces, or that no text matches; else a 0.
+    """Return a 1 for each piece that merging its own text produces, or that has a type in _INVISIBLE; else a 0.
 
     SentencePiece Lite does not merge unused pieces, and orders merges by integer scores. So this function encodes
     the pieces with a model that does the same. unk_id may be the id of an ordinary piece: this piece then becomes

@@ -49,10 +49,11 @@ def convert_to_flatbuffer(
         The bytes of the file; None with output_file.
 
     Raises:
-        ArgumentError: wrong arguments, or a model that SentencePiece Lite cannot run; also a ValueError.
+        ArgumentError: wrong arguments, or a model that SentencePiece Lite cannot run, except as under ModelError;
+            also a ValueError.
         ArgumentTypeError: an argument has the wrong type; also a TypeError.
-        ModelError: the file cannot be read or written, or SentencePiece Lite cannot run the BPE model; also a
-            RuntimeError.
+        ModelError: the file cannot be read or written, or SentencePiece Lite does not accept the unknown piece or
+            the byte pieces of a BPE model; also a RuntimeError.
 
     >>> import io
     >>> from fastbpe.sentencepiece import SentencePieceTrainer

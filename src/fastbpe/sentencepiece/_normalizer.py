@@ -107,7 +107,7 @@ class SentencePieceNormalizer:
         return specs.write(specs.NORMALIZER, self._spec)
 
     def serialized_model_proto(self) -> bytes:
-        """Return the bytes of a model with only these rules."""
+        """Return the bytes of a model that contains only this normalizer's rules and options."""
         return protobuf.bytes_field(_NORMALIZER_SPEC, self.serialized_normalizer_spec())
 
     def __getstate__(self) -> bytes:

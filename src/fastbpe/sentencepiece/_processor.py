@@ -42,7 +42,7 @@ class SentencePieceProcessor(Encodes, Decodes):
         out_type: result of `encode`: `int` (ids, the default), `str` (pieces), `bytes`, "numpy" (int32),
             "offset_mapping" (a dict of ids, pieces and offsets), "serialized_proto", "proto".
         add_bos, add_eos: put the ids of `<s>` and `</s>` around the ids of a text.
-        reverse: return ids or pieces from last to first.
+        reverse: return the ids or pieces of a text from last to first; `<s>` still comes first, `</s>` last.
         emit_unk_piece: return `<unk>` for pieces that the model does not know.
         enable_sampling: choose a random segmentation. nbest_size must then be below 0, or 2 to 512. With a word
             or char model, encoding then raises RuntimeError.
@@ -130,7 +130,7 @@ class Binding:
 
     Args of each method:
         batch: sequences of ids, or of pieces (str or bytes).
-        num_threads, thread_pool: as for `decode`; both are checked.
+        num_threads, thread_pool: have no effect; their types are checked.
     """
 
     def __init__(self, processor: Decodes) -> None:

@@ -55,7 +55,8 @@ class SentencePieceTrainer:
         Args:
             arg: all options in one string, "--input=botchan.txt --model_prefix=m --model_type=bpe". Then logstream
                 is the only other argument that counts, and the method returns True instead of None.
-            logstream: file for a report: counts, and lines and characters that were left out.
+            logstream: file for a report: numbers of sentences, distinct words and merges, and notes on lines and
+                characters that were left out.
             sentence_iterator: iterator of sentences (str or bytes), in place of `input`.
             model_writer: object with a method write(bytes), in place of `model_prefix`.
             normalizer: a SentencePieceNormalizer, in place of options about normalization.

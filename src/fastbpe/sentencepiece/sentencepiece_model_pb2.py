@@ -215,7 +215,7 @@ class _Message:
 
 
 class TrainerSpec(_Message):
-    """Options with which a model was trained; see `fastbpe.training_options` for `train`'s names."""
+    """Options with which a model was trained. `fastbpe.training_options` returns them as arguments of `train`."""
 
     __slots__ = ()
     ModelType = _Enum({name.upper(): number for number, name in specs.MODEL_TYPES.items()})

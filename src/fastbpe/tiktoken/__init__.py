@@ -14,7 +14,7 @@ Intended differences from tiktoken:
 - If several special tokens match at one place, fastbpe takes the longest; tiktoken takes any of them.
 - Every method except `encode_single_token` reads a surrogate pair as its character and a lone surrogate as U+FFFD;
   some methods of tiktoken raise UnicodeEncodeError. Texts may also be bytes of UTF-8.
-- A pattern that can match the empty string is refused at once; tiktoken panics when this match occurs.
+- The constructor refuses a pattern that can match the empty string; tiktoken panics when this match occurs.
 - Methods call the overrides of a subclass where tiktoken's do, but only decode_bytes_batch also calls a method
   that is set in one object (`encoding.decode_bytes = …`).
 """

@@ -45,7 +45,8 @@ class Encoding(Methods):
             covers cannot be encoded. No text is encoded to the empty token; it decodes to nothing.
         special_tokens: text of each special token → id. If several special tokens share an id, it decodes to the
             first of them.
-        explicit_n_vocab: required number of tokens; their ids must then not repeat or have gaps. None: any number.
+        explicit_n_vocab: required number of tokens, special ones included; their ids must then not repeat or have
+            gaps. None: any number.
 
     Raises:
         ValueError: bad ranks, special tokens or pattern; the message says which.
@@ -273,7 +274,10 @@ class Encoding(Methods):
 
     @staticmethod
     def _made_by_name(encoding: Encoding) -> Callable[[str], Encoding] | None:
-        """Return a function from a name to the registered encoding, or None. The registry replaces this method."""
+        """Return a function from a name to the registered encoding; None if this encoding is not registered.
+
+        The registry replaces this method.
+        """
         return None
 
     @staticmethod

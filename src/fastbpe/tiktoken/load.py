@@ -55,7 +55,7 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
         expected_hash: SHA-256 (hexadecimal) of the file; a cached copy with another hash is not used.
 
     Raises:
-        ValueError: the file does not have this SHA-256; nothing is kept.
+        ValueError: the file does not have this SHA-256; the cache does not keep it.
         OSError: the file cannot be read. If a download to the cache failed, the message says which file to put
             where.
     """
@@ -99,7 +99,7 @@ def _check(content: bytes, source: str, expected_hash: str | None) -> None:
 
 
 def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) -> dict[bytes, int]:
-    """Read a .tiktoken file: token → rank.
+    """Return token → rank from a .tiktoken file.
 
     Args:
         tiktoken_bpe_file: path or URL, read by `read_file_cached`.
@@ -134,7 +134,7 @@ def data_gym_to_mergeable_bpe_ranks(
     encoder_json_hash: str | None = None,
     clobber_one_byte_tokens: bool = False,
 ) -> dict[bytes, int]:
-    """Read GPT-2's two files, merges and ids, which must agree: token → rank.
+    """Return token → rank from GPT-2's two files, merges and ids. The files must agree.
 
     Args:
         vocab_bpe_file, encoder_json_file: paths or URLs, read by `read_file_cached`.
@@ -174,7 +174,9 @@ def data_gym_to_mergeable_bpe_ranks(
 def _token_bytes(text: str) -> bytes:
     token = bytes_of(text)
     if not token:
-        raise FormatError(f"{text!r} is empty, or has a character that does not represent a byte in GPT-2's files")
+        raise FormatError(
+            f"the token {text!r} of GPT-2's files is empty, or has a character that represents no byte"
+        )
     return token
 
 

@@ -60,7 +60,8 @@ class AddedTokens:
     def skips_by_id(self, model: Model) -> bool:
         """Tell whether decoding can skip special tokens by the ids of the added tokens.
 
-        It cannot if training gave a special token another id in the model: tokenizers then skips that id, too.
+        Decoding cannot if a special token has another id in the model than here, as after training: tokenizers
+        then skips the model's id, too.
         """
         in_model = self.special & model.vocab.keys()
         return all(

@@ -51,7 +51,10 @@ class Model(Component):
         self.entries = entries
 
     def outline(self) -> dict[str, Any]:
-        """Return the JSON of the model, with its own dicts and lists, without the merges that `entries` has."""
+        """Return the JSON of the model, without the merges that `entries` has.
+
+        The caller must not change it: it may contain the model's own dicts and lists.
+        """
         return self.state() if self.entries is None else {**self._state, "vocab": self.vocab}
 
     def sampling(self) -> str:
@@ -63,7 +66,7 @@ class Model(Component):
         return f"{self.kind} error: Missing [UNK] token from the vocabulary"
 
     def size(self) -> int:
-        """Return the number of tokens, counted as in tokenizers."""
+        """Return the number of entries in the vocabulary."""
         return len(self.vocab)
 
     def token_to_id(self, token: str) -> int | None:

@@ -100,7 +100,7 @@ class BpeTrainer(Trainer):
         return None if self.show_progress and self.progress_format == "indicatif" else False
 
     def options(self) -> dict[str, Any]:
-        """Return the JSON of the options, in the order of tokenizers, and of the words of the last training."""
+        """Return the options in tokenizers' order, and the words of the last training with counts, for JSON."""
         return {**super().options(), "progress_format": _FORMATS[self.progress_format]}
 
     @classmethod

@@ -78,7 +78,8 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
     except FastbpeError as error:
         reason = str(error).removeprefix("<bytes>: ")
         raise ImportError(
-            f"fastbpe cannot run this tokenizer: {reason}; otherwise, use the original library, tokenizers 0.23"
+            f"fastbpe cannot run this tokenizer: {reason}; to run it unchanged, use the original library, "
+            "tokenizers 0.23"
         ) from error
 
 

@@ -24,7 +24,7 @@ def compact(value: Any) -> bytes:
 
 
 def json_text(value: Any, *, pretty: bool = False) -> str:
-    """Return JSON as tokenizers writes it: small numbers as 1e-8 and 0.00001, infinite ones and NaN as null.
+    """Return JSON as tokenizers writes it: 1e-8, but 0.00001 without an exponent; infinity and NaN as null.
 
     >>> json_text(["1e-08", 1e-08, 1.5e-05, 1e+20, float("inf")])
     '["1e-08",1e-8,0.000015,1e+20,null]'
@@ -75,8 +75,8 @@ def shortest(value: float) -> float:
 class Limits(NamedTuple):
     """Limits of the repr or str of a component.
 
-    n_items: length at which a list or dict is shortened: one item fewer is shown, then three dots.
-    n_bytes: maximum number of UTF-8 bytes of a string; of a longer one, these are shown, then three dots.
+    n_items: a list or dict of this length or longer is shortened to its first n_items - 1 items and three dots.
+    n_bytes: a string of more UTF-8 bytes is shortened to its first n_bytes bytes and three dots.
     """
 
     n_items: int
@@ -94,7 +94,10 @@ def show_component(described: Mapping[str, Any], limits: Limits) -> str:
 
 
 def show(value: Any, limits: Limits, key: str = "") -> str:
-    """Return a value within a component as `repr` or `str` shows it. key: its field, or its kind from `_ITEMS`."""
+    """Return a value within a component as `repr` or `str` shows it.
+
+    key: name of the value's field, or kind of the value from `_ITEMS`.
+    """
     if isinstance(value, str):
         return value if key in _NAMES else _quoted(value, limits)
     if isinstance(value, list):

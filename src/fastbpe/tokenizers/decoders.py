@@ -157,7 +157,7 @@ class Metaspace(Decoder):
 
     Args:
         replacement: the character that represents a space.
-        prepend_scheme: unless it is "never", the first token loses its replacement characters.
+        prepend_scheme: unless it is "never", remove the character from the first token instead.
         split: has no effect here.
     """
 
@@ -169,13 +169,13 @@ class Metaspace(Decoder):
 
     replacement = field("replacement", "Character that represents a space.", character)
     prepend_scheme = field(
-        "prepend_scheme", "Unless it is never, the first token loses its replacement characters.", scheme
+        "prepend_scheme", "Unless it is never, the first token loses all its replacement characters.", scheme
     )
     split = field("split", "Has no effect here.")
 
 
 class BPEDecoder(Decoder):
-    """Turn the suffix at the end of a word into a space; in the last token, remove it.
+    """Turn each suffix, wherever it is in a token, into a space; remove it from the last token.
 
     Args:
         suffix: text that marks the end of a word.

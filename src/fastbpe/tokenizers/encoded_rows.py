@@ -46,7 +46,8 @@ class Setup(NamedTuple):
     splits_special: True: special tokens in texts are treated as ordinary text.
     plans: cache of `plan_of`.
     texts: for decoding streams, id → text: a table with special tokens, and one that skips them.
-    trimmers: cache of `offsets_of`: for each step that trims, whether a space was put before the text → trimmer.
+    trimmers: cache of `offsets_of`: tuple with a bool for each step that trims (True: a space was put before the
+        text) → trimmer.
     """
 
     native: Tokenizer | WrittenEngine
@@ -180,7 +181,7 @@ def offsets_of(setup: Setup, plan: Plan) -> Offsets:
 
 
 def _found(setup: Setup, text: str, ids: list[int]) -> list[tuple[int, str]]:
-    """Return (index, text) of each id of a special or added token, or of Unigram's unknown token."""
+    """Return (index in ids, text) of each special or added token, and of each of Unigram's unknown tokens."""
     assert isinstance(setup.native, Tokenizer)
     unknown = id_without_name(setup.native)
     if not any(i in setup.added or i == unknown for i in ids):

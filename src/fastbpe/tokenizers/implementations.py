@@ -50,7 +50,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         dropout: probability of skipping a merge; has no effect without vocab and merges.
         unicode_normalizer: "nfc", "nfd", "nfkc", "nfkd" or None.
         continuing_subword_prefix, end_of_word_suffix: as in `models.BPE`; they do not affect training.
-        trim_offsets: leave white space out of offsets.
+        trim_offsets: exclude white space at the ends of tokens from their offsets.
 
     Raises:
         ValueError: there is no such unicode_normalizer.
@@ -158,7 +158,7 @@ class SentencePieceBPETokenizer(_OfCharacters):
         vocab, merges: vocabulary and merges, or the paths of their files; None: to be trained.
         unk_token: token for unknown characters.
         replacement: the character that represents a space.
-        add_prefix_space: put a space before texts.
+        add_prefix_space: put a space before texts that do not begin with one.
         dropout: probability of skipping a merge.
         fuse_unk: use one unknown token for several unknown characters in a row.
     """

@@ -1,4 +1,4 @@
-"""Encoding of a batch: only the ids of its rows are computed at once, all other columns at first use."""
+"""Encoding of a batch: only the ids of its rows are computed immediately, each other column at its first use."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ class _Word:
 
         Returns (pair, 1 or -1) for each other pair of neighbours that appears or disappears.
 
-        limit: a pair of the new token and a neighbour is counted only if it has fewer characters than this.
+        limit: a pair of the new token and a neighbour is counted only if both together have fewer characters.
         """
         changes: list[tuple[tuple[int, int], int]] = []
         ids, lengths, i = self.ids, self.lengths, 0

@@ -48,7 +48,7 @@ class BPE(CachingModel):
         continuing_subword_prefix: text before each character of a word except the first.
         end_of_word_suffix: text after the last character of a word.
         fuse_unk: use one unknown token for several unknown characters in a row.
-        byte_fallback: use the tokens of its bytes for an unknown character.
+        byte_fallback: encode an unknown character as the tokens of its bytes.
         ignore_merges: if a whole piece is in the vocabulary, use that token and skip the merges.
         cache_capacity: has no effect: fastbpe has its own caches.
         Other options have no effect, and cause a warning.

@@ -47,7 +47,11 @@ class NormalizedString:
         self._span: Span = (0, len(self._whole))
 
     def part(self, piece: Piece, span: Span | None = None) -> NormalizedString:
-        """Return a part. span: its span in the whole original text; None: from its first to its last character."""
+        """Return the part of this text that a piece describes.
+
+        span: start and end of the part's origin in the whole original text; None: from the start of its first
+            character's origin to the end of its last character's.
+        """
         made = NormalizedString.__new__(NormalizedString)
         start = self._span[0]
         found = (piece.spans[0][0], piece.spans[-1][1]) if piece.spans else (start, start)

@@ -49,8 +49,8 @@ def learn(
 def _words(texts: Iterable[Any], tokenizer: Any, trainer: ParityBpeTrainer) -> dict[str, int]:
     """Return the words of texts, sorted, with their counts.
 
-    Unlike in other trainings, the pre-tokenizer gets the normalized text as a new text, added tokens are not
-    searched for, and without a pre-tokenizer a text loses white space at both ends.
+    Unlike in other trainings, the pre-tokenizer reads the normalized text as if it were the original one, added
+    tokens are not searched for, and without a pre-tokenizer a text loses white space at both ends.
     """
     normalizer, pre_tokenizer = tokenizer.normalizer, tokenizer.pre_tokenizer
     read: Iterator[str] = texts_of(texts)

@@ -39,8 +39,8 @@ class ParityBpeTrainer:
     """Options for training a BPE model on several languages, and the training itself.
 
     Each merge is chosen for one language. With dev texts, it is the language whose dev text has the most tokens.
-    With ratio, it is the language whose text has shrunk least relative to its ratio; else the language whose text
-    has the most tokens. See `fastbpe.Parity` for the method.
+    Without dev texts, it is the language whose training text has the most tokens, or, with ratio, has shrunk least
+    (see `train_from_iterator`). See `fastbpe.Parity` for the method.
 
     Args:
         num_merges: number of merges to learn.
@@ -50,7 +50,7 @@ class ParityBpeTrainer:
         ratio: list with one number per language; see `train_from_iterator`.
         global_merges: number of first merges that are chosen by the counts of all languages together.
         window_size, alpha: see variant.
-        total_symbols: `num_merges` is the number of all tokens.
+        total_symbols: `num_merges` is the vocabulary size, including special tokens and the alphabet.
         special_tokens, show_progress, limit_alphabet, initial_alphabet, continuing_subword_prefix,
             end_of_word_suffix, max_token_length: as in `BpeTrainer`. A dev word with a character that is not a
             token is ignored.
@@ -104,10 +104,10 @@ class ParityBpeTrainer:
     )
     window_size = option("window_size", "Number of last merges that variant window looks at.", number)
     alpha = option(
-        "alpha", "Share of the window above which a language waits, times the number of languages.", real
+        "alpha", "A language waits if its share of the window exceeds alpha / (number of languages).", real
     )
     total_symbols = option(
-        "total_symbols", "Whether num_merges is the number of all tokens.", lambda value: of_type(value, bool)
+        "total_symbols", "Whether num_merges is the vocabulary size.", lambda value: of_type(value, bool)
     )
     special_tokens = trainer.SPECIAL_TOKENS
     show_progress = trainer.SHOW_PROGRESS
@@ -144,8 +144,9 @@ class ParityBpeTrainer:
             train_iterators: for each language an iterable of str, or of lists of str.
             dev_iterators: the same for dev texts, ideally translations of one text: the language whose dev text
                 has the most tokens gets the next merge. The characters of dev texts become tokens, too.
-            ratio: a number above 0 for each language: the language whose training text has shrunk least, relative
-                to its number, gets the next merge; None: the trainer's ratio. Has no effect with dev_iterators.
+            ratio: a number above 0 for each language. The next merge goes to the language for which (tokens of its
+                training text before the first merge) / (tokens now) / (its number) is smallest. None: the
+                trainer's ratio. Has no effect with dev_iterators.
 
         Raises:
             ValueError: there is no language, or there are not as many dev_iterators as train_iterators.

@@ -362,8 +362,8 @@ class Tokenizer:
 
         Raises:
             TypeError, OverflowError: a number is not an integer, or is negative.
-            ValueError: an unknown strategy or side, or a stride greater than max_length without the ids of the
-                template.
+            ValueError: an unknown strategy or side, or a stride greater than max_length minus the number of the
+                template's ids.
         """
         checked_arguments.ignore(options)
         n_added = self.num_special_tokens_to_add(False)
@@ -438,7 +438,7 @@ class Tokenizer:
 
         Raises:
             TypeError: an item is neither a str nor a list of str, or the length is not an int.
-            OverflowError: the length does not fit in 64 bits without a sign.
+            OverflowError: the length is not from 0 to 2**64 - 1.
             TypeError, TrainingError, ImportError: as for `train`.
         """
         from fastbpe.tokenizers import training  # here: few programs train

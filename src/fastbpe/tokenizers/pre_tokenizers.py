@@ -238,8 +238,8 @@ class Metaspace(PreTokenizer):
 
     Args:
         replacement: the character that represents a space.
-        prepend_scheme: which pieces get a space at the start: "always" (all), "first" (the first of a text) or
-            "never".
+        prepend_scheme: which pieces get the replacement character at the start if they do not begin with it:
+            "always" (all), "first" (the first of a text) or "never".
         split: split before each replacement character.
     """
 
@@ -255,7 +255,7 @@ class Metaspace(PreTokenizer):
 
     replacement = field("replacement", "Character that represents a space.", character)
     prepend_scheme = field(
-        "prepend_scheme", "Pieces that get a space at the start: always, first or never.", scheme
+        "prepend_scheme", "Pieces that get the replacement character at the start: always, first or never.", scheme
     )
     split = field("split", "Split before each replacement character.")
 

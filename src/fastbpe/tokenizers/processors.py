@@ -51,12 +51,12 @@ class PostProcessor(Component):
         return 0
 
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
-        """Apply this step, and return the encodings; they may be changed in place."""
+        """Apply this step to encodings, which it may change in place, and return the results."""
         return encodings
 
 
 def process(post: PostProcessor | None, encodings: list[Encoding], adds_special: bool) -> Encoding:
-    """Apply a post-processor to one or two encodings, and return one. They may be changed in place."""
+    """Apply a post-processor to one or two encodings, which it may change in place, and return one."""
     if post is None:
         if len(encodings) == 1:
             return encodings[0]
@@ -74,7 +74,7 @@ def process(post: PostProcessor | None, encodings: list[Encoding], adds_special:
 def _trim(encoding: Encoding, prefixed: bool) -> None:
     """Exclude white space at the ends of tokens from the offsets.
 
-    prefixed: the first space of a text was added; it is not part of the text.
+    prefixed: do not exclude a single space at the start of a text: it may have been added.
     """
     from fastbpe.splitting.charset import blanks  # here: few programs need it
 
@@ -99,11 +99,12 @@ def _added(ids: list[int], tokens: list[str], type_id: int) -> Encoding:
 
 
 class ByteLevel(PostProcessor):
-    """Excludes white space from offsets.
+    """Excludes white space at the ends of tokens from their offsets.
 
     Args:
-        add_prefix_space: a space was put before texts; None: True.
-        trim_offsets: exclude white space; None: True.
+        add_prefix_space: a space was put before texts, so do not exclude a single space at the start of a text;
+            None: True.
+        trim_offsets: exclude it; None: True.
         use_regex: has no effect here; None: True.
         ignored: other arguments have no effect.
     """
@@ -122,8 +123,8 @@ class ByteLevel(PostProcessor):
         values = {"add_prefix_space": add_prefix_space, "trim_offsets": trim_offsets, "use_regex": use_regex}
         self._set(**{key: True if value is None else value for key, value in values.items()})
 
-    add_prefix_space = field("add_prefix_space", "A space was put before texts.")
-    trim_offsets = field("trim_offsets", "Exclude white space from offsets.")
+    add_prefix_space = field("add_prefix_space", "Do not exclude a single space at the start of a text.")
+    trim_offsets = field("trim_offsets", "Exclude white space at the ends of tokens from their offsets.")
     use_regex = field("use_regex", "Has no effect here.")
 
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
@@ -215,13 +216,13 @@ class BertProcessing(_Pair):
 
 
 class RobertaProcessing(_Pair):
-    """<s> text </s>, or <s> text </s></s> text </s>; offsets exclude white space.
+    """<s> text </s>, or <s> text </s></s> text </s>.
 
     Args:
         sep: token and id after each text.
         cls_token: token and id before the first text.
-        trim_offsets: exclude white space from offsets.
-        add_prefix_space: a space was put before texts.
+        trim_offsets: exclude white space at the ends of tokens from their offsets.
+        add_prefix_space: a space was put before texts, so do not exclude a single space at the start of a text.
     """
 
     kind = "RobertaProcessing"
@@ -243,8 +244,8 @@ class RobertaProcessing(_Pair):
             sep=_token(sep), cls=_token(cls_token), trim_offsets=trim_offsets, add_prefix_space=add_prefix_space
         )
 
-    trim_offsets = field("trim_offsets", "Exclude white space from offsets.")
-    add_prefix_space = field("add_prefix_space", "A space was put before texts.")
+    trim_offsets = field("trim_offsets", "Exclude white space at the ends of tokens from their offsets.")
+    add_prefix_space = field("add_prefix_space", "Do not exclude a single space at the start of a text.")
 
     def _n_between(self) -> int:
         return 1
@@ -272,7 +273,8 @@ class TemplateProcessing(PostProcessor):
             alone. "$A" is the text, "$A:1" or "$1" the text with type id 1, and an item without "$" a token, which
             may also have a type id, as in "[SEP]:1".
         pair: template for two texts, with "$B" for the second; None: the texts alone, with type ids 0 and 1.
-        special_tokens: list of (token, id), of (id, token) or of dicts with "id", "ids" and "tokens".
+        special_tokens: list of (token, id), of (id, token) or of dicts: "id" is the name in the templates, "ids"
+            and "tokens" are lists of the ids and tokens that the name stands for.
 
     Raises:
         TypeError: an argument has the wrong type.

@@ -139,7 +139,7 @@ class SentencePieceUnigramTokenizer(TrainedTokenizer):
     Args:
         vocab: list of (token, score); None: to be trained.
         replacement: the character that represents a space.
-        add_prefix_space: put a space before texts.
+        add_prefix_space: put a space before texts that do not begin with one.
     """
 
     _trainer = UnigramTrainer

@@ -63,7 +63,7 @@ class Unigram(CachingModel):
     Args:
         vocab: list of (token, score); None: only `<unk>`.
         unk_id: id of the token for unknown characters; None: such characters are an error.
-        byte_fallback: use the tokens of its bytes for an unknown character.
+        byte_fallback: encode an unknown character as the tokens of its bytes.
         alpha, nbest_size: options for random segmentation, which fastbpe.tokenizers does not support: with them,
             encoding needs the original library.
 
@@ -127,7 +127,7 @@ class Unigram(CachingModel):
         return {**self._state, **self._sampling, "scores": self.scored}
 
     def tokenize(self, sequence: str) -> list[Token]:
-        """Split a piece into tokens; see `Model.tokenize`. The value of an unknown token is its text."""
+        """Split a piece into tokens; see `Model.tokenize`. The `value` of an unknown token is the unknown text."""
         tokens, unknown, data = super().tokenize(sequence), self._state["unk_id"], sequence.encode()
         for i, token in enumerate(tokens):
             if token.id != unknown:

@@ -133,8 +133,9 @@ class WordLevelTrainer(Trainer):
 class UnigramTrainer(Trainer):
     """Options for training a Unigram model.
 
-    The vocabulary is the one that tokenizers learns. Characters that training drops get low scores in Unicode
-    order, so the same texts always lead to the same model; in tokenizers this order changes from run to run.
+    The vocabulary is the one that tokenizers learns. Characters that training drops stay in it; their low scores
+    rise in Unicode order, so the same texts always lead to the same model. In tokenizers the order of these
+    characters changes from run to run.
 
     Args:
         vocab_size: target vocabulary size, including special tokens.

@@ -51,7 +51,7 @@ class Trainer(Component):
         return len(self.words)
 
     def options(self) -> dict[str, Any]:
-        """Return the options and the words of the last training, for JSON."""
+        """Return the options, and the words of the last training with their counts, for JSON."""
         described = {**self._options, "words": {**self.words}}
         described["special_tokens"] = [token.state() for token in self.special_tokens]
         return described

@@ -1,8 +1,9 @@
 """Learning of scores from counted words, as tokenizers' UnigramTrainer learns them.
 
 The algorithm is sentencepiece's with other details: seed strings come from distinct words, sums are in
-double precision, and the order in which pruning keeps tokens decides which are in the vocabulary. tokenizers goes
-through the words in the order of a hash table; here they are in Unicode order.
+double precision, and the vocabulary gets the first tokens in the order in which pruning leaves them, not the ones
+with the best scores. tokenizers goes through the words in the order of a hash table; here they are in Unicode
+order.
 """
 
 from __future__ import annotations
@@ -134,7 +135,10 @@ def _seeds(
 
 
 def _final(learner: DoubleUnigramLearner, characters: list[str], n_free: int) -> _Scored:
-    """Choose the tokens of the model: all characters, then tokens as learned. Returns the best first."""
+    """Choose the tokens of the model: all characters, then tokens in the learner's order. Returns the best first.
+
+    n_free: number of tokens to choose.
+    """
     learned = {piece.decode(): score for piece, score in learner.pieces()}
     final: dict[str, float] = {}
     penalty = 0.0

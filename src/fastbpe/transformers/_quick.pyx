@@ -218,7 +218,10 @@ cdef ready_engine(hf, cls):
 
 
 cdef list ids_of(hf, tuple found, str text):
-    """Return the ids of a text in its frame, without truncation and padding; None if it has a lone surrogate."""
+    """Return the ids of a text in its frame, without truncation and padding; None if it has a lone surrogate.
+
+    found: result of `ready`.
+    """
     cdef list ids
     if not (text.isascii() or are_texts((text,))):
         return None
@@ -263,7 +266,7 @@ cdef list in_frame(frame, Py_ssize_t n):
 
 
 cdef tuple ready(hf, engine, adds_special):
-    """Return the tokenizer, the frame for one text, the tokens of ids, the plan of a call, and EPOCH[0] before.
+    """Return (tokenizer, frame for one text, tokens of ids, plan of a call, the EPOCH[0] for which these hold).
 
     Returns None if fastbpe does not support the original or finds no frame, if the original has settings of the
     last call, or if special tokens are to be split.

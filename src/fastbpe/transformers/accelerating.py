@@ -126,7 +126,7 @@ def status(tokenizer: Any) -> dict[str, Any]:
         A dict with
 
         - "accelerated": True or False;
-        - "model": description of fastbpe's tokenizer, or None;
+        - "model": repr of fastbpe's tokenizer; None if fastbpe handles no calls;
         - "reason": why fastbpe handles no calls, or None;
         - "native": number of calls handled by fastbpe, by operation ("encode", "decode");
         - "handed_over": number of calls handled by the backend, by operation and reason.

@@ -58,7 +58,7 @@ def _texts(engine: Engine, batch: list[Any], skips: bool) -> list[str]:
 
 
 def _warn_of_clean_up(hf: Any) -> None:
-    """Let transformers warn, once per process, that it does not clean up spaces."""
+    """Let transformers warn, once per process, that decoding does not clean up spaces."""
     from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
     stand_in = _class_named(type(hf).__name__)()

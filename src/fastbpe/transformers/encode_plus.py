@@ -135,7 +135,7 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
 
 @contextmanager
 def remembering(hf: Any, options: dict[str, Any]) -> Iterator[None]:
-    """Keep the facts of a call of the tokenizer itself, if all its options are in _DERIVED and it does not pad.
+    """Keep the facts of a call `hf(text, …)` that does not pad, and whose options are all in _DERIVED.
 
     transformers derives more options from those of the call, and from `truncation_side` and `model_max_length`.
     The facts include the values of these two attributes, and are used only while the tokenizer still has them.

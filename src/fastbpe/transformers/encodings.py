@@ -27,7 +27,7 @@ def _whole(call: Call | _Texts) -> Call:
 class LazyEncodings(list[Any]):
     """List of `tokenizers.Encoding`, filled at its first use; pickled as a plain list.
 
-    call: the call whose encodings are listed; for single texts, only what `_whole` needs.
+    call: the call whose encodings are listed; or, for rows of one text each, a tuple from which `_whole` makes it.
     n: number of encodings.
     """
 

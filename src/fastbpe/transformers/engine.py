@@ -201,7 +201,7 @@ class Engine:
             return None
 
     def trims_by_place(self) -> bool:
-        """Tell whether trimming keeps the space of a first token; see `Offsets.by_place`."""
+        """Tell whether trimming keeps a space at the start of a text's first token; see `Offsets.by_place`."""
         post = self._read_post() or b""
         return b'"trim_offsets":true' in post and b'"add_prefix_space":true' in post
 
@@ -224,8 +224,8 @@ class Engine:
     def splits_as_flagged(self) -> bool:
         """Tell whether the original, which now splits special tokens, keeps all other added tokens whole.
 
-        It also splits tokens that were special before they were added again as ordinary ones. Decoding does not
-        reveal all of these.
+        It also splits tokens that were special before they were added again as ordinary ones.
+        `remembered_specials` does not find all of these, so this method encodes each of the other tokens.
         """
         if self._split_for is not self._state:
             added = self.original.get_added_tokens_decoder()
@@ -364,7 +364,7 @@ _PROBE = "a"
 def find_frame(tokenizer: Any, *, pair: bool, add_special_tokens: bool) -> Frame | None:
     """Find the frame by processing a probe with the post-processor of a `tokenizers.Tokenizer`.
 
-    None: where `frame_of` returns None, or if `num_special_tokens_to_add` is not its number of ids.
+    None: `frame_of` returns None, or `num_special_tokens_to_add` differs from the frame's number of ids.
     """
     model = tokenizers.models.WordLevel({_PROBE: 0}, unk_token=_PROBE)  # the tokenizer's own may fail at any text
     bare: Any = tokenizers.Tokenizer(model)

@@ -30,7 +30,7 @@ def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool) -> Plan:
     truncation = None if settings is None else read_truncation(settings, frame.n_added)
     if settings is not None and truncation is None:
         raise HandOver(
-            "truncation that leaves no id for the text, or a stride that is not smaller than what it leaves"
+            "truncation that leaves no id for the text, or a stride of at least as many ids as it leaves"
         )
     return Plan(tokenizer, frame, settings, original.padding, truncation, splits_special)
 
