@@ -10,7 +10,10 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.errors import InvalidTokenError
 
 class InvalidIdError(InvalidTokenError, ValueError):
-    """Error for an id that is not a token: RegexTokenizer of minbpe raises ValueError, BasicTokenizer KeyError."""
+    """Error for an id that is not a token.
+
+    It is a ValueError, as minbpe's RegexTokenizer raises, and a KeyError, as minbpe's BasicTokenizer raises.
+    """
 
 @disjoint_base
 class Methods:

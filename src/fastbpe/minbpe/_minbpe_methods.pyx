@@ -10,7 +10,10 @@ from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError
 
 
 class InvalidIdError(InvalidTokenError, ValueError):
-    """Error for an id that is not a token: RegexTokenizer of minbpe raises ValueError, BasicTokenizer KeyError."""
+    """Error for an id that is not a token.
+
+    It is a ValueError, as minbpe's RegexTokenizer raises, and a KeyError, as minbpe's BasicTokenizer raises.
+    """
 
 
 cdef class Methods:

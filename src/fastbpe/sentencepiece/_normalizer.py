@@ -34,7 +34,8 @@ class SentencePieceNormalizer:
     Args:
         model_file, model_proto: a model of any type: its file, or its bytes.
         normalizer_spec: bytes of a NormalizerSpec, the part of a model that has the rules.
-        rule_tsv: file with one rule per line: code points in hexadecimal, a tab, code points.
+        rule_tsv: file with one rule per line: code points of a text, a tab, code points of its replacement; all in
+            hexadecimal, with spaces between them.
         rule_name: "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf" or "identity".
         norm_map: list of (text, its replacement).
         add_dummy_prefix, escape_whitespaces, remove_extra_whitespaces: None: the setting of the model or of

@@ -55,7 +55,7 @@ class SentencePieceProcessor(Encodes, Decodes):
     Raises:
         RuntimeError: the model cannot be read.
         ValueError: model_file and model_proto, or out_type and return_type, are both given; or there is no such
-            type.
+            out_type.
 
     >>> processor = SentencePieceProcessor(model_file="m.model")  # doctest: +SKIP
     >>> processor.encode("Hello world")  # doctest: +SKIP

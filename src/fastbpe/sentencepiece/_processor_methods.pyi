@@ -63,8 +63,8 @@ class Methods:
 
         Raises:
             TypeError: the input has the wrong type, or a text in a list contains surrogates.
-            RuntimeError: the text contains surrogates, the output type cannot express the result, or no model is
-                loaded.
+            RuntimeError: the text contains surrogates; no model is loaded; or add_bos, add_eos, reverse or
+                emit_unk_piece is set for an offset mapping or a proto.
             ValueError: an argument contradicts another one, or is not possible with this model.
 
         >>> processor.encode("Hello world", add_bos=True)  # doctest: +SKIP
@@ -110,7 +110,7 @@ class Methods:
             TypeError: the input is neither ids nor pieces.
             KeyError: the input is a dict without the key 0.
             RuntimeError: no model is loaded, and the input is pieces or empty.
-            ValueError: an argument contradicts another one, or there is no such type.
+            ValueError: an argument contradicts another one, or there is no such return_type.
 
         >>> processor.decode([15043, 3186])  # doctest: +SKIP
         'Hello world'

@@ -24,7 +24,7 @@ def _component(name: str) -> Any:
 
 
 def _given(value: Any, message: str) -> Any:
-    """Return a value. Raises ValueError with the message for None."""
+    """Return a value. Raises ValueError with the message if the value is None."""
     if value is None:
         raise ValueError(message)
     return value
@@ -61,14 +61,14 @@ class BaseTokenizer:
     def encode(
         self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> Encoding:
-        """Encode a text, or two. Accepts the arguments of `Tokenizer.encode`. Raises ValueError for None."""
+        """Encode a text, or two, as `Tokenizer.encode` does. Raises ValueError if sequence is None."""
         _given(sequence, "encode: `sequence` can't be `None`")
         return self._tokenizer.encode(sequence, pair, is_pretokenized, add_special_tokens)
 
     def encode_batch(
         self, inputs: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Encoding]:
-        """Encode texts, or pairs, with the arguments of `Tokenizer.encode_batch`. Raises ValueError for None."""
+        """Encode texts, or pairs, as `Tokenizer.encode_batch` does. Raises ValueError if inputs is None."""
         _given(inputs, "encode_batch: `inputs` can't be `None`")
         return self._tokenizer.encode_batch(inputs, is_pretokenized, add_special_tokens)
 
@@ -87,12 +87,12 @@ class BaseTokenizer:
         return await self._tokenizer.async_encode_batch_fast(inputs, is_pretokenized, add_special_tokens)
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
-        """Decode ids. Accepts the arguments of `Tokenizer.decode`. Raises ValueError for None."""
+        """Decode ids as `Tokenizer.decode` does. Raises ValueError if ids is None."""
         _given(ids, "None input is not valid. Should be a list of integers.")
         return self._tokenizer.decode(ids, skip_special_tokens)
 
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
-        """Decode lists of ids. Raises ValueError for None."""
+        """Decode lists of ids. Raises ValueError if sequences is None."""
         _given(sequences, "None input is not valid. Should be list of list of integers.")
         return self._tokenizer.decode_batch(sequences, skip_special_tokens)
 

@@ -294,7 +294,7 @@ def pattern(value: Any) -> dict[str, str]:
 
 
 def behavior(value: Any) -> str:
-    """Return the name of a behavior in JSON. Raises TypeError or ValueError for others."""
+    """Return the name of a behavior in JSON. Raises TypeError or ValueError for other values."""
     value = of_type(value, str)
     if value not in _BEHAVIORS:
         known = ", ".join(_BEHAVIORS)

@@ -338,7 +338,7 @@ class DecodeStream(id_stream.DecodeStream):
 
 
 def _ids_of(id: Any) -> list[int]:
-    """Return the ids of a step as a list. id: an id or a sequence of ids. Raises TypeError for others."""
+    """Return the ids of a step as a list. id: an id or a sequence of ids. Raises TypeError for other values."""
     try:
         return [token_id(id)]
     except (OverflowError, TypeError):

@@ -194,7 +194,7 @@ def words_of(setup: Setup, text: str, ids: list[int]) -> Words:
     assert isinstance(setup.native, Tokenizer)
     found = find_words(setup.native, text, ids, setup.names, setup.allowed)
     if found is None:
-        needs_tokenizers("offsets of the name of a control symbol between user-defined symbols")
+        needs_tokenizers("offsets of a text with the name of a control symbol between user-defined symbols")
     return found
 
 

@@ -47,7 +47,8 @@ def _texts(engine: Engine, batch: list[Any], skips: bool) -> list[str]:
     tokenizer = engine.ready()
     if tokenizer is None or not engine.decodes:
         raise HandOver(
-            engine.reason or "a decoder that does not join bytes, or an added token that was added again"
+            engine.reason
+            or "a decoder that does not join bytes, or an added token that was added again without `normalized`"
         )
     try:
         if len(batch) == 1:

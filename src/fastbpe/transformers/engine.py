@@ -197,7 +197,7 @@ class Engine:
             with as_errors():
                 return find_frame(self.original, pair=pair, add_special_tokens=add_special_tokens)
         except BackendPanic as error:
-            logger.debug("fastbpe leaves calls to tokenizers: its post-processor cannot be tried: %s", error)
+            logger.debug("fastbpe leaves calls to tokenizers: the post-processor cannot be tried: %s", error)
             return None
 
     def trims_by_place(self) -> bool:
