@@ -168,7 +168,7 @@ def test_counts_beyond_64_bits_are_an_overflow_error(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"counts": b"\0" * 8}, "the count 0"),
-        ({"lengths": b"\3\0\0\0"}, "and 3 bytes: both must be at least 1, and 2 bytes are left"),
+        ({"lengths": b"\3\0\0\0"}, "3 bytes: both must be at least 1, and the file has 2 more bytes of pieces"),
         ({"lengths": b"\1\0\0\0"}, "extra bytes after its last piece: 1"),
     ],
 )

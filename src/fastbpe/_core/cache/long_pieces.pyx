@@ -32,7 +32,7 @@ cdef LongSlot* find_long(const Cache* cache, uint64_t hash, const uint8_t* piece
 cdef void keep_long(
     Cache* cache, uint64_t hash, const uint8_t* piece, size_t length, const uint32_t* ids, size_t n_ids
 ) noexcept nogil:
-    """Store a piece and its ids. Does nothing if memory is short, or if the cache skips long pieces.
+    """Store a piece and its ids. Does nothing if memory is short, or if cache.skips_long is set.
 
     Requires: the piece is not in the table; length and n_ids are below 1 << 16.
     """

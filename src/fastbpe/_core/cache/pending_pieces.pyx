@@ -4,8 +4,8 @@ Merging one piece spends most of its time waiting for slots of the pair table, w
 merging a batch of pieces overlaps these waits (see merge_batch). So a miss is not merged at once: the piece joins
 the pending pieces, and leaves a gap at its position in the output. Up to MAX_PIECES pieces wait, also across the
 texts of a call. fill_gaps() merges the pending pieces, stores them in the cache and writes their ids into the
-gaps, copying everything after the first gap aside and back once. Gain: 52 % on a cold cache
-(docs/how/optimizations.md).
+gaps, copying everything after the first gap aside and back once. Without batches, encoding with a cold cache takes
+1.52 times as long (docs/how/optimizations.md).
 
 Each pending piece has a number. If a piece with a key occurs again while it is pending, its new gap gets the same
 number, which its entry in the first table (PENDING) contains. Such an entry is valid only if its batch is the

@@ -40,7 +40,7 @@ cdef inline size_t copy_tail(uint8_t* tail, const uint8_t* data, size_t n) noexc
     """Copy the last 16 bytes of a text, or all of a shorter one, and add zeros, so that keys can be made there.
 
     tail: 32 bytes.
-    Returns the offset of the copy in the text.
+    Returns the offset in the text at which the copied bytes begin.
     """
     memset(tail + 16, 0, 16)
     if n >= 16:

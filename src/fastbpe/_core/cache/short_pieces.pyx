@@ -34,10 +34,10 @@ cdef enum:
 
 
 cdef inline bint is_full(const Cache* cache) noexcept nogil:
-    """Tell whether the first table should grow: it is half full, or being small has cost as much as growing would.
+    """Tell whether the first table should grow: it is half full, or cache.cost has reached its number of entries.
 
-    For a large table it is 11/16 instead of half, since fresh memory is slow. The cost does not count while a
-    table is less than a quarter full: some frequent pieces share a line in a table of any size.
+    A table of LARGE_ENTRIES or more may be 11/16 full, since fresh memory is slow. The cost counts only in a table
+    that is at least a quarter full: some frequent pieces share a line in a table of any size.
     """
     cdef size_t full = cache.n_entries // 2 if cache.n_entries < LARGE_ENTRIES else cache.n_entries // 16 * 11
     return cache.n_used >= full or (cache.cost >= cache.n_entries and cache.n_used >= cache.n_entries // 4)

@@ -102,9 +102,9 @@ cdef class TwoPhases:
         return 0
 
     cdef int _add_members(self, members) except -1:
-        """Let any two ids join, and record the borders between any two members. Longer stretches stay exact.
+        """Let any two ids join, and record the borders between any two members.
 
-        Does nothing without members.
+        Stretches then become longer, but the ids do not change. Does nothing without members.
         """
         cdef const Tables* tables = &self.words.tables
         cdef uint32_t i

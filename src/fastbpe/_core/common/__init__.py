@@ -1,1 +1,1 @@
-"""Memory, growing buffers, hash tables, UTF-8, Ctrl-C, and turns of the GIL."""
+"""Memory, growing buffers, hash tables, UTF-8, Ctrl-C, and release of the GIL now and then."""

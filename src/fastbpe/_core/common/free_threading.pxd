@@ -10,9 +10,9 @@ state. The interpreter can therefore not stop that thread for a fork, and the ch
 PyMutex would not work: a thread that waits for one detaches its thread state, and may be handed the mutex while
 all other threads are stopped. Code without a thread state (nogil) must not take a lock.
 
-An attribute that is created at its first use is created without a lock. The thread then stores it under a lock,
-unless another thread was faster. The attribute is never replaced, so a reader that has seen its atomic flag, or has
-held the same lock, may use it.
+Some attributes are created at their first use. A thread creates the value without a lock. Then it takes a lock,
+and stores the value unless another thread was faster. No thread replaces the value later. So a thread may use the
+value once it has held the same lock, or has seen the flag (see `atomics`) that is set after the value is stored.
 """
 
 from fastbpe._core.common.atomics cimport claim, clear_flag, yield_thread

@@ -115,7 +115,7 @@ cdef inline uint32_t find_piece(
 
 
 cdef inline uint32_t find_tag(const PieceSlot* table, size_t mask, uint64_t h) noexcept nogil:
-    """Id of the first token in the piece table with the tag of hash h; NONE if no token has this hash.
+    """Id of the first token in the piece table with the tag of hash h; NONE if no token has this tag.
 
     The caller must compare the token's bytes: different texts can have the same tag.
     """

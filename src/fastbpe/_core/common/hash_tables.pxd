@@ -1,4 +1,6 @@
-"""The two hash tables of a vocabulary: pieces by their bytes, and pairs of tokens. `hash_lookups` reads them.
+"""The two hash tables of a vocabulary: tokens by their bytes, and pairs of tokens. `hash_lookups` reads them.
+
+The first is the piece table. The pair table is ranked (8 bytes per slot) or wide (16 bytes per slot): see Pairs.
 
 Both use open addressing with linear probing. The number of slots is a power of two and at most two thirds of them
 are full, so a probe sequence always ends at an empty slot. The ranked table is probed one cache line at a time:

@@ -1,4 +1,4 @@
-"""Places: for each byte of a changed text, the offset of the character that it came from."""
+"""Places: for each byte of a changed text, the byte offset in the original text that it came from."""
 
 from libc.stdlib cimport free
 

@@ -105,7 +105,7 @@ cdef class Decoding:
         return 0
 
     cdef void _plan(self, list sequences) noexcept:
-        """Make an item for each sequence, and tasks of neighbouring items that have TASK_IDS ids or more."""
+        """Make an item for each sequence, and tasks of neighbouring items with TASK_IDS ids or more in total."""
         cdef size_t n_ids = 0, begun = 0
         cdef Item* item
         for sequence in sequences:
@@ -163,7 +163,8 @@ cdef class Decoding:
     cdef void lay_out(self, uint8_t* data, size_t width, uint32_t tags) noexcept:
         """Set where the characters of each part go in one str.
 
-        Also moves tokens so that each part begins with a character, and adapts the sums to the beginnings.
+        Also moves tokens so that each part begins with a character, and subtracts from the sums of each part the
+        bytes and characters that its beginning leaves out.
 
         data, width: characters of the str, and bytes per character.
         tags: tags of all parts, combined by or.
@@ -285,8 +286,8 @@ cdef bint fill_text(
     """Fill a str with the text of ids. Returns False if their bytes are not UTF-8; the str is then not valid.
 
     beginning, sums: of these ids; they give the size and width that the str must have.
-    block, block_bytes: working space, needed if sums.tags has NOT_ASCII: room for the longest token and one more
-        slot.
+    block, block_bytes: working space, needed if sums.tags has NOT_ASCII: room for the longest token and a
+        TokenSlot.
     data, width: characters of the str, and bytes per character.
     """
     cdef size_t at = beginning.at

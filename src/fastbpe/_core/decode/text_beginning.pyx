@@ -68,7 +68,8 @@ cdef int find_first_form(
 
     slots, n_slots: table of the decoder.
     firsts: forms of the first token; must exist as long as `beginning`, which points to their bytes.
-    sums: sums over the ids. The function corrects their tags, but not their numbers.
+    sums: sums over the ids. The function corrects sums.tags. It leaves the other fields unchanged; `beginning` has
+        the differences (n_bytes_lost, n_characters_lost).
     beginning: as for find_left_out().
     """
     cdef TokenSlot slot

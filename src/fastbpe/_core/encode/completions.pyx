@@ -272,9 +272,10 @@ cdef class _Trial:
     cdef bytes _substitute(self, bytes tail):
         """Return a short substitute for a tail of spaces, tabs and line endings; any other tail itself.
 
-        It is a line ending for everything up to the last line ending, then up to two bytes. The scanners' patterns
-        do not count white space. A run of it ends pieces only after its last line ending and before its last
-        character. Which of these happens depends on the text after the run, and on no other white space.
+        The substitute is a single line ending, if the tail has any, and the spaces and tabs after the last one, at
+        most two of them. The scanners' patterns do not count white space: a run of white space ends pieces only
+        after its last line ending and before its last character. Only the text after the run decides which of the
+        two happens.
         """
         cdef size_t n = <size_t> len(tail)
         if tail.strip(b" \t\n\r"):

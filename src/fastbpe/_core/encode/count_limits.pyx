@@ -52,7 +52,7 @@ cdef inline size_t _first_stretch(size_t n_ids) noexcept nogil:
 
 
 def takes_plain_text(Pipeline pipeline not None):
-    """Tell whether text is only split and merged: its tokens contain all bytes that the pattern does not drop."""
+    """Tell whether the tokens of any text contain exactly its bytes, except those that the pattern leaves out."""
     return pipeline.is_plain
 
 

@@ -52,7 +52,7 @@ cdef class Jobs:
     allowed, disallowed: as in Pipeline.encode().
     counting: count the ids instead of keeping them.
     checked: bytes are known to be UTF-8.
-    rows: used instead of `texts`, from first_row up to last_row.
+    rows: if given, its rows first_row to last_row - 1 are the texts.
     """
 
     def __cinit__(
@@ -311,7 +311,7 @@ cdef class Jobs:
         return 0
 
     cdef int _do_texts(self, size_t first, size_t end, Scratch* scratch) except -1 nogil:
-        """Store the number of ids of texts first to end, and append the ids to scratch.ids unless counting.
+        """Store the number of ids of texts first to end - 1, and append the ids to scratch.ids unless counting.
 
         Cache misses of several texts are merged together: until settle() the ids have gaps, and note_count() makes
         sure that the true counts are stored.

@@ -303,7 +303,10 @@ cdef class Pipeline:
         return 0
 
     cdef int note_first(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
-        """Set scratch.n_first for a text between tokens that is not normalized yet."""
+        """Set scratch.n_first: number of bytes that the first character of the whole text becomes when normalized.
+
+        data, n: a text between tokens that is not normalized yet.
+        """
         cdef size_t n_bytes, i = 0
         scratch.n_first = 0
         if not scratch.at_start or n == 0:
@@ -321,7 +324,7 @@ cdef class Pipeline:
     cdef int _normalize_with_table(
         self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_last, Scratch* scratch
     ) except -1 nogil:
-        """Do the work of _normalize_code_points() for a text that may begin with a code of a table."""
+        """Do the work of _normalize_code_points() for a text that may begin with a code (>>…<<, see table_ids)."""
         cdef size_t n_bytes = take_code(self.normalizing.table, data, n, scratch)
         cdef size_t first = n_spans(scratch)
         self._normalize_code_points(data + n_bytes, n - n_bytes, then, True, is_last, scratch)

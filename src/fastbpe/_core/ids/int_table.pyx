@@ -2,7 +2,7 @@
 
 The int of an id is found by computing its address. It is not read, which would be a cache miss per id, and its
 reference count is not touched: this makes lists four times as fast (docs/how/optimizations.md). Once many ids have
-been returned, it is not even necessary to check that the int exists (n_row).
+been returned, all ints below Ints.n_row exist, and these are not even checked.
 
 These ints are never freed: from Python 3.12 on they are immortal, like CPython's small ints. Before 3.12, each
 starts with 2**60 references. Filling a list adds none, and freeing it takes one away per item: too slowly ever to
@@ -106,10 +106,10 @@ cdef void make_block(Ints* ints, size_t block) noexcept:
 
 
 cdef void looked_up(Ints* ints, size_t n) noexcept:
-    """Count n look-ups in `made`. After UPDATE_ROW_IDS of them, make the ints of a longer row and increase n_row.
+    """Count n look-ups in ints.made. After UPDATE_ROW_IDS of them, increase n_row, and make all ints below it.
 
-    The row extends to the last made block up to which at least a quarter of the blocks have been made. Requires: the
-    GIL.
+    n_row becomes the end of the last made block up to which at least a quarter of the blocks have been made.
+    Requires: the GIL.
     """
     cdef size_t block, n_made = 0, n_blocks = 0
     if not KEEPS_INTS:  # there may be no GIL: write nothing

@@ -77,7 +77,7 @@ cdef class Sequences:
     def add(self, sequence, int64_t count=1):
         """Append a sequence: a list, tuple, range, or any one-dimensional array of integers.
 
-        count: number of times that it counts.
+        count: number of times that the sequence counts.
 
         Raises ValueError (InvalidTokenError for ids) or TypeError, with the position, and then adds nothing.
         """

@@ -171,7 +171,7 @@ cdef class CodePoints:
         """Leave out pieces that cannot occur in a text; gather some pairs of adjacent characters in the others.
 
         These are the pairs of two ASCII characters, and the pairs with a character from U+0800 on. Also fill the
-        bit sets of characters, and set by_words.
+        bit sets of characters, and set by_words: no piece has a space after another character.
 
         found: working space for as many pairs as there are bytes in the pieces.
         """

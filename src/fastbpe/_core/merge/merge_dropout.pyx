@@ -5,7 +5,8 @@ treat the best pair when it is dropped:
 
 - Code points, as in sentencepiece: it is never merged at its position.
 - All other vocabularies, as in tokenizers: it waits until some other pair is taken, and is then queued again.
-  Merging ends when all remaining pairs are dropped in a row, so a rate near 1 takes 1 / (1 - rate) draws a merge.
+  Merging ends when all remaining pairs are dropped in a row, so a rate near 1 takes 1 / (1 - rate) draws per
+  merge.
 
 The queue may have an outdated entry, whose symbols were merged with others. As in the originals, code points
 skip it without a draw, and other vocabularies draw for it as for any entry. With a rate of 0 the ids are the same

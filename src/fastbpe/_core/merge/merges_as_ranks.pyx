@@ -93,8 +93,8 @@ def rank_merges(token_bytes, token_ends, const uint8_t[::1] merges not None, bin
 cdef bint _fill(const Ranking* ranking, list unmade, bint whole_piece_first) except -1:
     """Put the merge that makes each token into the pair table.
 
-    Returns False if the merges are not in the order of ids, one is not sound or is repeated, or the table has no
-    space near its place.
+    Returns False if the merges are not in the order of ids, a merge is not sound (see is_sound) or is repeated, or
+    the table has no space near a merge's slot.
 
     unmade: receives the tokens of several bytes for which no merge is certain to make them. Those that have merges
         are marked as unsure. If whole_piece_first is False, the function returns False at such a token, and at a

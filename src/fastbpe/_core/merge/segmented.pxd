@@ -42,7 +42,7 @@ cdef inline bint is_sure(uint32_t head, float total, float greatest, size_t n) n
     greatest: greatest absolute score.
     n: bytes of the piece.
 
-    Returns False if the total might be reset.
+    Returns False if the total might pass RESET, where it starts anew (see best_path).
     """
     cdef float most = fabsf(total) + greatest * <float> n
     cdef uint32_t bits

@@ -404,6 +404,9 @@ cdef bint _pairs_lead_to_tokens(
 cdef class SpelledSymbols:
     """Options of a vocabulary of characters.
 
+    Its base symbols are characters, as in a tokenizer.json without bytes: BPE of characters, WordPiece, WordLevel,
+    and Unigram with tokenizers' rules. A vocabulary of code-point mode is not one of these: see CodePoints.
+
     prefix: bytes – UTF-8 before every character except the first of a piece: continuing_subword_prefix.
     suffix: bytes – UTF-8 after the last character of a piece: end_of_word_suffix.
     unknown_id: id of characters without a token. None: they are left out. -1: the unknown token is not in the

@@ -131,7 +131,7 @@ cdef class Normalizer:
         free(self._starts)
 
     cdef void _note_symbol(self, const uint8_t* symbol, size_t n) noexcept nogil:
-        """Mark the first character of a symbol, or all that begin with its bytes if they are only part of one.
+        """Mark the first character of a symbol; if the symbol ends inside it, all characters that begin so.
 
         Marks no ASCII characters: _symbol_starts has them.
         """

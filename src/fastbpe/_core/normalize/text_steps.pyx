@@ -1,7 +1,7 @@
 """Steps that change text before it is split, like the normalizers of a tokenizer.json; and their sequence, Front.
 
-On request, each step returns for each byte that it writes the offset of the character that it comes from. The
-Front tracks these places through all of its steps.
+On request, each step returns for each byte that it writes its place: the offset of a byte of the character that it
+comes from. The Front tracks these places through all of its steps.
 """
 
 cimport cython
@@ -46,7 +46,8 @@ cdef class TextStep:
     cdef bint map_ascii(self, uint8_t* table) noexcept nogil:
         """Replace each ASCII character in a table by the step's result for it: one ASCII character, or LOOK.
 
-        Returns False if the result for it may depend on the characters around it, or their results on it.
+        Returns False if the result for an ASCII character may depend on the characters around it, or if their
+        results may depend on this character.
         """
         return False
 
@@ -56,8 +57,8 @@ cdef class Mapped(TextStep):
     """Step that replaces single characters, each by a text.
 
     table: dict of code point → str. It takes precedence over `gone`, and `gone` over `spaced`.
-    gone: (first, last) of code points to remove.
-    spaced: (first, last) of code points to put between two spaces.
+    gone: tuple of (first, last) – ranges of code points to remove.
+    spaced: tuple of (first, last) – ranges of code points; put a space before and after each such character.
     """
 
     def __cinit__(self, dict table not None, tuple gone not None, tuple spaced not None):

@@ -1,8 +1,8 @@
 """Sets of characters in the layout of `splitting.set_tables`, and tests whether characters of a text are members.
 
 The first byte of a character decides for most sets and characters. If it does not, a two-level table of bits
-decides. All functions require a text that ends at `fb_whole_end`. A byte that begins no character is not a member
-of any set.
+decides. All functions require that the text does not end inside a character (see `fb_whole_end`). A byte that
+begins no character is not a member of any set.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t

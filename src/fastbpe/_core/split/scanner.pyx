@@ -162,7 +162,7 @@ cdef enum:
 
 @cython.final
 cdef class RunScanner(VectorScanner):
-    """Splitter into runs of characters of one set, or into single characters, such as `[a-z]+|[0-9]`.
+    """Splitter into runs of characters that are in the same set, or into single characters: `[a-z]+|[0-9]`.
 
     sets: list of (ranges, single) – up to three disjoint sets: pairs (first, last) of code points, and whether
         each character is a piece. A run of other characters is unmatched.

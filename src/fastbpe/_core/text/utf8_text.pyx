@@ -2,6 +2,8 @@
 
 An ASCII str is read in place. Any other str is transcoded into our own memory, so that the str does not cache a
 second copy. A surrogate pair becomes its character, a lone surrogate U+FFFD. Bytes must be UTF-8.
+
+The core counts texts in units: code points of a str (a surrogate is one, too), or bytes of UTF-8.
 """
 
 # Tried and dropped: fast paths for characters of two and three bytes in the UTF-8 check: mispredicted branches

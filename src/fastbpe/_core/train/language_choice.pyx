@@ -22,9 +22,9 @@ cdef class LanguageChoice:
     """Choice of the language that needs the next merge most.
 
     n_symbols: list of int – symbols of the text of each language, before the first merge.
-    ratio: list of float, or None – the language whose text shrank least relative to its ratio needs a merge; a
-        text shrinks by the factor (symbols before) / (symbols now). A language without text is exhausted. None:
-        the language with the most symbols needs a merge.
+    ratio: list of float, or None – a number per language: the language with the least (symbols before the first
+        merge) / (symbols now) / ratio needs a merge, and a language without text is exhausted. None: the language
+        with the most symbols needs a merge.
     window: int or None – number of recent merges; a language with a larger share of them than alpha / number of
         languages must wait, as long as another can learn.
     alpha: float – see window.

@@ -48,8 +48,8 @@ cdef class ParityLearner:
     n_merges: int – number of merges to learn.
     dev: list of PieceCounter or Sequences, or None – texts whose symbols show which language needs a merge; None:
         the languages themselves, as also with `ratio`.
-    ratio: list of float, or None – compare (symbols before the first merge) / (symbols now), relative to this
-        number, for the words of the languages; None: compare the numbers of symbols.
+    ratio: list of float, or None – a number per language: the language with the least (symbols before the first
+        merge) / (symbols now) / ratio in its words needs a merge. None: the language with the most symbols.
     window: int or None – a language with more than alpha / len(languages) of the last `window` choices must wait,
         as long as another can learn.
     alpha: float – see window.

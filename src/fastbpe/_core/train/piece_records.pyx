@@ -174,8 +174,8 @@ def add_tables(PieceTable table not None, const uint8_t[::1] pieces not None, le
         memcpy(&count, &count_bytes[8 * i], 8)
         if count < 1 or not length or length > n - at:
             return (
-                f"its piece {i} has the count {count} and {length} bytes: both must be at least 1, and {n - at} "
-                "bytes are left"
+                f"its piece {i} has the count {count} and {length} bytes: both must be at least 1, and the file "
+                f"has {n - at} more bytes of pieces"
             )
         if i % GROUP_PIECES == 0:
             table.reserve_group()
@@ -212,8 +212,8 @@ def add_columns(
                 if count < 1 or not length or length > n - at:
                     with gil:
                         raise ValueError(
-                            f"a piece has the count {count} and {length} bytes: both must be at least 1, and "
-                            f"{n - at} bytes are left"
+                            f"a piece has the count {count} and {length} bytes: both must be at least 1, and the "
+                            f"file has {n - at} more bytes of pieces"
                         )
                 if i % GROUP_PIECES == 0:
                     table.reserve_group()

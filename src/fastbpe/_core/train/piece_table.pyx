@@ -185,7 +185,7 @@ cdef class PieceTable:
     cdef int _add_group(self, PieceTable other, size_t start, size_t n, uint64_t shift) except -1 nogil:
         """Add up to GROUP_PIECES pieces of another table, from index `start` on; prefetch all memory first.
 
-        Gain: 76 % on the sum of two counts of 700,000 pieces (docs/how/optimizations.md).
+        Without groups, adding two tables of 700,000 pieces takes 1.76 times as long (docs/how/optimizations.md).
 
         shift: added to the positions of the pieces.
 
