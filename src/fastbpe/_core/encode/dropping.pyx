@@ -119,7 +119,7 @@ cdef class Dropping:
         self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, double rate, uint64_t seed,
         size_t index, Flag abandoned,
     ):
-        """Encode one text of a call on this thread. The seed and its index in the call decide the dropout."""
+        """Encode one text of a call on this thread. The seed and the text's index decide the dropout."""
         cdef Text view
         cdef Dropout dropout
         cdef Scratch* scratch = self._pipeline.pool.take()

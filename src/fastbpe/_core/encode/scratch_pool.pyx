@@ -122,7 +122,7 @@ cdef class ScratchPool:
     cdef Ids take_arena(self, size_t capacity) noexcept:
         """Lend a block for the ids of several threads; its capacity is 0 if out of memory.
 
-        capacity: ids.
+        capacity: number of ids that must fit.
 
         A block that was given back still has its pages: fresh pages would take a third of the time of a warm call.
 

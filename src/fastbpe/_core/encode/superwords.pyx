@@ -58,7 +58,7 @@ cdef void _join_within_pieces(
 
     at: start of the first piece.
     ids: result of the first phase for the pieces.
-    joins: all 0.
+    joins: bits, all 0 before the call.
     """
     cdef size_t k, end, i = 0
     cdef uint64_t may = 0

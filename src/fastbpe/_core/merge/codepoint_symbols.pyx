@@ -5,8 +5,8 @@ first. So each piece becomes a symbol, numbered by its score, and the priority o
 resulting symbol, as with ranks. Characters that are not a piece but occur in pieces are symbols too, numbered
 after all others.
 
-If the model escapes spaces, and U+2581 (METASPACE) alone is a piece, symbols have a space instead of U+2581. It
-has one byte instead of three, so more words are short enough for the keys of the piece cache.
+If the model escapes spaces, and U+2581 (METASPACE) alone is a piece, symbols have a space instead of U+2581. A
+space has one byte instead of three, so more words are short enough for the keys of the piece cache.
 """
 
 cimport cython

@@ -414,7 +414,7 @@ cdef class SpelledSymbols:
     fuses: consecutive unknown characters are one token.
     byte_ids: 256 ids of the tokens of bytes, -1 for a byte without one; None: no byte fallback.
     tokens: uint32 array, the token of each symbol; None: symbols are tokens.
-    in_rounds: the best pair merges everywhere before another is chosen; requires tokens.
+    in_rounds: the best pair merges everywhere before another is chosen; requires the argument `tokens`.
     """
 
     def __cinit__(

@@ -188,8 +188,9 @@ cdef class GraphemeRules(TextStep):
     ) except -1 nogil:
         """Append `becomes`, the replacement of data[at:end]. Returns True.
 
-        Each character comes from the character at its index in the source, or from the last one. As in tokenizers,
-        the last character of a longer replacement comes from the first character that is removed after it.
+        Each character of `becomes` comes from the character at its index in data[at:end], or from the last one
+        there. One exception, as in tokenizers: if `becomes` has more characters than data[at:end], and a rule
+        removes the next character of the text, the last character of `becomes` comes from that one.
         """
         cdef Places* places = to.places
         cdef size_t i, place = at, following

@@ -452,8 +452,8 @@ cdef class Normalizing:
     removes_spaces: bool – the normalizer makes one space of several.
     table: PieceIdTable or None – a table of the ids of pieces.
 
-    dropped: int – ids to drop at the beginning of each text between tokens, if it has as many; set it before the
-        first text.
+    dropped: int – number of ids to drop at the beginning of each text between tokens; a text with fewer ids keeps
+        them. Set this attribute before the first text.
     """
     def __cinit__(
         self, Normalizer normalizer, *, bint dummy_prefix, str prefix not None="", SpecialMatcher symbols,

@@ -20,7 +20,7 @@ cdef enum:
 cdef class TextBatches:
     """Reader of an iterable of texts, one batch at a time.
 
-    texts: an iterable of str, or of bytes-like objects with UTF-8; OneText: errors have no index.
+    texts: an iterable of str, or of bytes-like objects with UTF-8. If it is a OneText, errors have no index.
     """
 
     def __cinit__(self, object texts):

@@ -43,8 +43,8 @@ cdef class Learner(MergeLearner):
     base: Vocabulary, for Sequences SequenceVocabulary, or None – pieces consist of the tokens of this vocabulary,
         as it encodes them, instead of bytes or integers.
     n_base: int – the first id that a merge may have, above all ids of `base`.
-    taken: iterable of bytes – strings that become ids before any merges: with a base of bytes, or limits, no merge
-        forms one.
+    taken: iterable of bytes – strings that are tokens already, such as special tokens: no merge forms one. No
+        effect without a base of bytes or limits.
     names: list of bytes, or None – with Sequences, the token of each id below n_base. Then a merge may form
         a token of `known`.
     known: bytes → id – tokens that are not symbols of the source. A merge that forms one takes the rank of its id,
@@ -52,7 +52,8 @@ cdef class Learner(MergeLearner):
     prefix: bytes – with names: prefix that the right one of two tokens loses when they are joined.
     limits: TokenLimits, or None – with Sequences, the token of each id below n_base, and which may be joined. A
         pair that would form the bytes of a token is then skipped.
-    more_symbols: int – number of symbols of other sources whose merges share the ids.
+    more_symbols: int – number of symbols of other sources whose merges share the ids. It raises the upper bound on
+        the number of ids, for which memory is allocated: each merge removes at least one symbol.
     ties_bytes: bool – with limits: of pairs with equal counts, merge the one whose left token (then right token)
         comes first in byte order.
     overlaps: bool – count n - 1 pairs in a run of n equal symbols; False: n // 2, the number that merging makes.

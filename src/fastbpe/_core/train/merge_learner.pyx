@@ -236,8 +236,8 @@ cdef class MergeLearner:
         """Make space for n_more occurrences in the arena.
 
         A full arena drops the slices of pairs that no longer occur. That takes a step per occurrence and pair, so
-        it is done only if it frees a place per SPARE_SHARE steps. Then the arena grows to one spare place per
-        SPARE_SHARE steps, or to LEAST_SPARE if that is more: a small arena would soon be full again.
+        it is done only if it frees a place per SPARE_SHARE steps. In any case the arena gets spare places: one per
+        SPARE_SHARE steps, or LEAST_SPARE if that is more, because a small arena would soon be full again.
         """
         cdef size_t n, n_spare
         if self._n_occurrences + n_more <= self._occurrences_capacity:

@@ -152,7 +152,7 @@ cdef class PieceTable:
 
     @cython.critical_section
     def total(self):
-        """Return (number of pieces, their bytes) in the text, counting each piece as often as it occurs."""
+        """Return (number of pieces, number of bytes) of the text; each piece counts as often as it occurs."""
         cdef size_t i
         self.settle()
         pieces = bytes_ = 0

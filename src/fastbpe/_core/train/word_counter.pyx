@@ -102,7 +102,7 @@ cdef class WordCounter:
         set_flag(&self._abandoned)
 
     def take_store(self):
-        """Return (SentenceStore of the data kept since the last call, bytes of the normalized sentences)."""
+        """Return (SentenceStore of the data kept since the last call, number of bytes of normalized sentences)."""
         cdef SentenceStore store = self._store
         cdef size_t n_bytes = self._n_normalized
         self._store, self._n_normalized = SentenceStore(), 0
