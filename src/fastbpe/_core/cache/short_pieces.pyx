@@ -34,7 +34,7 @@ cdef enum:
 
 
 cdef inline bint is_full(const Cache* cache) noexcept nogil:
-    """Tell whether the first table should grow: it is half full, or cache.cost has reached its number of entries.
+    """Tell whether the first table should grow: it is half full, or cache.cost has reached cache.n_entries.
 
     A table of LARGE_ENTRIES or more may be 11/16 full, since fresh memory is slow. The cost counts only in a table
     that is at least a quarter full: some frequent pieces share a line in a table of any size.

@@ -323,7 +323,7 @@ cdef size_t _place_of_byte(const Text* text, size_t start, size_t end, size_t n_
 
 
 cdef inline size_t _character_bytes(const Text* text, size_t place, size_t* behind) noexcept nogil:
-    """Return the bytes of the character at a position, and set *behind to the position after it."""
+    """Return the number of UTF-8 bytes of the character at a position; set *behind to the position after it."""
     cdef uint32_t c = text_unit(text, place)
     behind[0] = place + 1
     if c < 0x80:

@@ -252,7 +252,7 @@ cdef class Jobs:
     cdef bint _do_jobs(self, Scratch* scratch, size_t n_jobs) except -1:
         """Take and do up to n_jobs jobs; return False if there are no more to take.
 
-        Keeps the error of the first job that has one in _error. Raises it at once only if it is not an Exception,
+        Keeps in _error the error of the first job that has one. Raises it at once only if it is not an Exception,
         for example a KeyboardInterrupt.
         """
         cdef size_t number = 0
@@ -384,7 +384,7 @@ cdef class Jobs:
         scratch: has the ids of the first of these jobs, unless that job owns its ids; receives the memory of jobs
             that own their ids.
 
-        Requires: the job's n_known has just become 2.
+        Requires: the job's n_known has just become 2: its n_ids and its offset are known.
         """
         cdef Job* job
         cdef bint more = True

@@ -339,5 +339,5 @@ cdef int _add_spans_by_characters(
 
 
 cdef inline size_t _character_bytes(uint8_t byte) noexcept nogil:
-    """Return the bytes of UTF-8 for the character that stands for a byte in GPT-2's files."""
+    """Return the number of UTF-8 bytes of the character that stands for a byte in GPT-2's files."""
     return 1 if 0x21 <= byte <= 0x7E else 2

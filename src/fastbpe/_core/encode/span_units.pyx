@@ -270,7 +270,7 @@ cdef inline void _walk_to(
 
 
 cdef inline size_t _width(const Unit* data, size_t n, size_t at, int unit) noexcept nogil:
-    """Return the units of an item of a str. Each surrogate of a pair has 2 of the 4 bytes of its character."""
+    """Return the length in `unit` of an item of a str. Each surrogate of a pair has 2 of the pair's 4 bytes."""
     cdef uint32_t c = data[at]
     if unit == UTF16:
         return 1 + (c >= 0x10000)

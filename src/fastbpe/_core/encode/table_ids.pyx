@@ -39,7 +39,7 @@ cdef void resolve(PieceIdTable table, Scratch* scratch, size_t first) noexcept n
 
 
 cdef size_t take_code(PieceIdTable table, const uint8_t* data, size_t n, Scratch* scratch) except? <size_t> -1 nogil:
-    """Append the id of the code (>>…<<) at the start of a text; return the code's bytes; 0: there is no code."""
+    """Append the id of the code (>>…<<) at the start of a text; return the code's length; 0: no code."""
     cdef size_t end = 0
     cdef Match match
     cdef uint32_t found = table.unknown

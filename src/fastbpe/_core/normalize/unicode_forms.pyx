@@ -40,7 +40,7 @@ cdef class Form(TextStep):
     changes a character's normalization.
 
     name: "NFC", "NFD", "NFKC" or "NFKD".
-    characters: list of (first, last, class) – code points of a range and a part of the class of its characters.
+    characters: list of (first, last, class) – code points of a range, and bits of the class of its characters.
     """
 
     def __cinit__(self, str name not None, characters):

@@ -6,8 +6,8 @@ is a candidate only where no token of one character begins. The time is at most 
 characters times the length of the longest token.
 
 The exact way of summing matters: tokenizers adds in double precision, and starts from 0 in each piece.
-sentencepiece adds in single precision over a whole sentence, so that rounding decides near ties. If the total
-passes 100,000 in either direction, it is subtracted from the totals of this position and the later ones.
+sentencepiece adds in single precision over a whole sentence, so that rounding decides near ties. If the total of a
+position is above 100,000 or below -100,000, it is subtracted from the totals of this position and the later ones.
 """
 
 from libc.math cimport INFINITY

@@ -110,7 +110,7 @@ cdef class ByText(Splitter):
         self._matches, self._runs = how == "matches", how == "runs"
 
     def quiet_bytes(self):
-        """Return a bool per byte: whether the text begins with another byte. None if other text is a gap."""
+        """Return a bool per byte: whether `text` begins with another byte. None if other text is a gap."""
         return None if self._matches else bytes([byte != self._text[0] for byte in range(256)])
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:

@@ -98,7 +98,7 @@ cdef inline bint _is_sign(unsigned cls) noexcept nogil:
 
 
 cdef size_t _match_end(const uint8_t* data, size_t n, size_t at, size_t* n_bytes) noexcept nogil:
-    """End of the match that begins at a character. 0 without a match; n_bytes is the size of the character."""
+    """End of the match that begins at a character. 0 without a match. n_bytes: receives the character's length."""
     cdef size_t end, n_after = 0, first, n_signs = 0
     cdef unsigned cls = _class_at(data, n, at, n_bytes)
     if cls == FB_NUMBER:

@@ -13,7 +13,7 @@ cdef size_t safe_cut(const Text* text, size_t start, size_t near, size_t end, Cu
 
 
 cdef inline size_t border_of(uint32_t before, uint32_t behind) noexcept nogil:
-    """Index of a border in a table of borders, from the bytes or characters beside it; all non-ASCII are one."""
+    """Index of a border in a table, from the bytes or characters beside it; all non-ASCII ones count as one."""
     return min(before, <uint32_t> 0x80) << 8 | min(behind, <uint32_t> 0x80)
 
 

@@ -194,7 +194,8 @@ cdef size_t text_utf8(const Text* text, size_t start, size_t end, uint8_t* out) 
 cdef size_t _transcode(const Unit* data, size_t n, uint8_t* out) noexcept nogil:
     """Transcode n units in blocks of 16, by the vectors of simd/transcode.h or loops that a compiler vectorizes.
 
-    Blocks that these leave out, such as with surrogates, and the rest are transcoded one character at a time.
+    Blocks that these leave out (for example, with surrogates), and the units after the last block, are transcoded
+    one character at a time.
     Returns the number of bytes.
     """
     cdef uint8_t* to = out

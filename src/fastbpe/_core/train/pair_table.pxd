@@ -144,7 +144,7 @@ cdef inline void merge_some(
     merged: the new id.
 
     Requires: length[merged] is set; new_occurrences has space for two items per occurrence; pairs has space for
-    two per occurrence or two per id.
+    two new pairs per occurrence, or for two per id if these are fewer.
     Ensures: the counts of all pairs except the merged one are right. New pairs have n and counts, but no slices
     yet.
     """

@@ -76,7 +76,7 @@ def write_by_position(PieceTable table not None, uint64_t width, uint32_t n_part
 cdef int _write_grouped(PieceTable table, const uint32_t* part, size_t n_parts, uint64_t place, write) except -1:
     """Write the pieces of each part as records: a counting sort by part, then one call of write per part.
 
-    part: the part of each piece; n_parts: do not write it.
+    part: for each piece the number of its part; a piece with the number n_parts is not written.
     place: added to the positions of pieces.
     """
     cdef size_t i, at = 0, size

@@ -61,7 +61,7 @@ cdef class NeighbourCounts:
         free(self.seen)
 
     def nth_largest(self, size_t n):
-        """Return the n-th largest count, at least 1 and at most MAX_RANKED."""
+        """Return the n-th largest count; 1 if the count is 0, and MAX_RANKED if it is greater than MAX_RANKED."""
         cdef size_t i, value = MAX_RANKED, n_values = <size_t> 1 << (64 - self.shift)
         cdef size_t* counts = <size_t*> calloc(MAX_RANKED + 1, sizeof(size_t))  # by value: how many counts have it
         if counts == NULL:

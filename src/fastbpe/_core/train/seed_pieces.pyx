@@ -54,7 +54,7 @@ cdef class SeedFinder:
     classes: class of each code point, as in scripts.pxd.
     max_length: maximum length of a piece in characters.
     n_kept: number of best strings that are wanted.
-    split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: see scripts.pxd.
+    split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: see PieceRules.
     by_characters: find the strings that tokenizers does, not sentencepiece's; each unit is a word and NO_SENTENCE.
     """
 

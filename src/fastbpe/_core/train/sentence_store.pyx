@@ -310,7 +310,10 @@ cdef int64_t* _no_characters() except NULL:
 cdef int _add_characters(
     const uint8_t* text, size_t n, int64_t count, int64_t* counts, int64_t* left
 ) except -1 nogil:
-    """Count the characters of a text that occurs `count` times. left: number of characters that may follow."""
+    """Count the characters of a text that occurs `count` times.
+
+    left: number of characters that may still be counted; reduced by the number counted.
+    """
     cdef size_t at = 0
     cdef uint32_t c
     while at < n:

@@ -326,7 +326,7 @@ cdef class WordCounter:
         return 0
 
     cdef size_t _write_boundaries(self, const uint8_t* data, size_t n, uint8_t* out) noexcept nogil:
-        """Copy a sentence with BOUNDARY instead of each symbol, then of each delimiter; return the bytes written.
+        """Copy a sentence with BOUNDARY instead of each symbol, then of each delimiter; return the new length.
 
         Requires: out has space for n bytes.
         """
