@@ -53,7 +53,7 @@ cdef class Encoder:
             special tokens.
         front: normalizer in byte mode, or steps that run before `normalizing`; None: no such steps.
         cache_bytes: total memory limit of the piece caches of all threads, in bytes.
-        normalizing: normalizer of text in code-point mode.
+        normalizing: the steps of code-point mode, as in PieceSteps; None: byte mode.
         stages, cut_stages: stages that change the pieces of the splitter, as in PieceSteps.
         phases: the phases of a vocabulary with superwords, as in PieceSteps.
         trimmer: trims offsets; None: they do not change.

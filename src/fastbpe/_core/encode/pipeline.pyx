@@ -19,8 +19,9 @@ With scratch.spans, the span of each id is recorded as well; see `piece_spans` a
 
 Each step calls the next one with the text that it outputs, so the ids are in the order of the text.
 
-In byte mode the base symbols of the vocabulary are bytes; in code-point mode (sentencepiece, and tokenizer.json
-files like Llama 2's) they are code points, and the pipeline has a `Normalizing`.
+In code-point mode (sentencepiece, and tokenizer.json files like Llama 2's) the base symbols of the vocabulary are
+code points, and the pipeline has a `Normalizing`. Everything else is byte mode: the base symbols are bytes, or
+characters if the vocabulary has SpelledSymbols.
 """
 
 cimport cython
