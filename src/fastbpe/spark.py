@@ -163,7 +163,8 @@ def write_shards(
         ImportError: pyspark 4 or later is not installed.
         TypeError: the column contains neither strings nor binary, tokenizer is not a Tokenizer, or there is no
             such option.
-        ValueError: there is no such column, out has another extension, or an option has an invalid value.
+        ValueError: there is no such column, the extension of out is not one for ids (.bin, .npy, .parquet, .arrow
+            or .idx), or an option has an invalid value.
         FormatError: a row is null, and on_error is "raise".
         FileNotFoundError: the folder of the output does not exist.
         WorkerError: Spark gave up a task, because its Python worker died at each try.

@@ -36,7 +36,13 @@ class EstimatedCount(int):
 
 
 class _ToolCosts(NamedTuple):
-    """Overhead of tools in tokens: per function, for any properties, per property, enum and item; at the end."""
+    """Overhead of tools in tokens.
+
+    function: per function.
+    properties: once per function that has properties.
+    property, enum, item: per property, per list of allowed values (enum), and per value in it.
+    end: once per request.
+    """
 
     function: int
     properties: int = 3

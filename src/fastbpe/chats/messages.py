@@ -77,7 +77,7 @@ def text_of(content: Any, where: str) -> str:
                 )
             raise ChatError(
                 f"{where}[{number}] is {kind!r}, not text: only the model knows its number of tokens; leave "
-                "it out and add its tokens yourself"
+                "it out, and add this number to the result"
             )
         texts.append(text)
     return "".join(texts)

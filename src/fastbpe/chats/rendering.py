@@ -5,8 +5,8 @@ For `fastbpe web` and `fastbpe count`, it runs in a worker, with limits on proce
 sandbox does not set: nested loops may run forever, and one expression may create a text of gigabytes. This file
 imports nothing from fastbpe, so the worker starts quickly.
 
-Standard input: {"template", "runs": [variables…], "max_characters", "seconds", "max_bytes"}. Standard output: one
-line per run, {"text": …} or {"error": …}.
+Standard input: {"template", "runs": [variables…], "max_characters", "seconds", "max_bytes"}: the limits of each
+run on its text, processor time and memory. Standard output: one line per run, {"text": …} or {"error": …}.
 """
 
 from __future__ import annotations

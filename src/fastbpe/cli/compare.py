@@ -33,16 +33,17 @@ SUMMARY = "compare tokenizers on the same texts"
 DETAILS = f"""
 
 Prints a row for each group of texts and each tokenizer (-m, repeatable): tokens, bytes
-and characters per token, and the cost: the tokens as a multiple of the tokens of the best
-tokenizer. Each FILE is a group unless --by is given; with --by script, each line is a
-text, and its group is the script of most of its letters (Common: no letters). With two
+and characters per token, and the cost: the number of tokens, divided by the lowest number
+among the tokenizers. Each FILE is a group unless --by is given; with --by script, each line
+is a text, and its group is the script of most of its letters (Common: no letters). With two
 tokenizers, the command also shows the first place where their token boundaries differ.
 Special tokens in the text are treated as plain text. If a file cannot be read, the
 command reports it, compares the others (not with --parity), and exits with status 1.
 
 --judge also shows measures of a good vocabulary: the share of superwords (tokens with a
-space between other characters), the Renyi efficiency (of order 2.5; 1 means that all
-tokens are equally frequent), and the number of ordinary tokens that occur in no text.
+space between other characters) among the tokens of the texts, the Renyi efficiency (of
+order 2.5; 1 means that all tokens are equally frequent), and the number of the vocabulary's
+ordinary tokens that the group's texts do not contain.
 
 --parallel treats the FILEs as line-by-line translations of each other, one FILE per
 language. It adds a column with tokens per line; the total has their Gini coefficient
@@ -290,7 +291,7 @@ def _texts_of(name: str, argument: str, args: argparse.Namespace) -> Iterator[Te
 
 
 def _plot(name: str, groups: dict[str, Counts], models: list[str]) -> None:
-    """Draw the tokens of each group as a multiple of the best tokenizer's."""
+    """Draw the number of tokens of each group as a multiple of the lowest number among the tokenizers."""
     figure = plots.figure(8, 1.5 + 0.22 * len(models) + 0.3 * len(groups) * len(models))
     axes = figure.add_subplot()
     height = 0.8 / len(models)
@@ -304,6 +305,6 @@ def _plot(name: str, groups: dict[str, Counts], models: list[str]) -> None:
     axes.margins(x=0.1)  # room for the number after the longest bar
     axes.set_yticks(places, [plots.label(group) for group in groups])
     axes.invert_yaxis()
-    axes.set_xlabel("tokens, as a multiple of the best tokenizer's")
+    axes.set_xlabel("tokens, as a multiple of the fewest")
     figure.legend(loc="outside upper left", frameon=False)  # outside the axes, where it hides no bars
     plots.save(figure, name)

@@ -61,7 +61,7 @@ class Counts:
         self.n_tokens = [a + b for a, b in zip(self.n_tokens, other.n_tokens, strict=True)]
 
     def rows(self, models: Sequence[str]) -> list[dict[str, Any]]:
-        """Return a row for each tokenizer: its counts, and its cost as a multiple of the best tokenizer's."""
+        """Return a row for each tokenizer: its counts, and its cost, a multiple of the fewest tokens of any."""
         best = min(self.n_tokens)
         return [
             {

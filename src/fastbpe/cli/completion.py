@@ -163,7 +163,7 @@ def _zsh(commands: list[_Command]) -> str:
 
 
 def _zsh_values(values: list[str], takes_files: bool) -> str:
-    """Return a zsh action: the values; with takes_files, files, and also known tokenizers if there are values."""
+    """Return a zsh action that completes values; with takes_files, files, and known tokenizers if values exist."""
     if takes_files:
         return "_fastbpe_models" if values else "_files"
     return f"({' '.join(values)})"

@@ -20,10 +20,10 @@ DETAILS = """
 
 All tokens keep their ids. If the format cannot store a part of the tokenizer, an error
 names it. Only these parts may be missing without an error: the split pattern, special
-tokens, roles, tokens around texts, chat templates and the training report. The summary
-line shows the options that load the first two. Before a file is replaced, the new one is
-read back and, unless --drop is given, must return the same ids for every token and for
-many pairs of tokens.
+tokens, roles, tokens around texts, chat templates and the training report. If the split
+pattern or special tokens are missing, the summary line shows the flags to pass with the new
+file, such as --pattern gpt2. Before OUT is written, its content is read back and, unless
+--drop is given, must return the same ids for every token and for many pairs of tokens.
 
 Unigram models can be converted between sentencepiece's .model, tokenizer.json and .gguf.
 The command warns if texts with several equally good segmentations may get other ids.
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--verify",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="read the new file back and compare ids before any file is replaced (default)",
+        help="read the content of OUT back and compare ids before writing OUT (default)",
     )
     parser.add_argument(
         "--verify-text",

@@ -24,13 +24,14 @@ Repeat -m for one column per tokenizer. Special tokens in the text count as plai
 If a file cannot be read, the command reports it, counts the others, and exits with
 status 1.
 
-With --messages, each FILE contains chats: a JSON array of messages, a request to a chat
-API ({{"messages": [...], "tools": [...]}}), or several of them, in an array or one per
-line. The chat template of the model (-m FOLDER, or a .fbpe made from it; needs jinja2), or
-the one that --template chooses, turns each chat into text, and the tokens of that text are
-counted. gpt-oss needs no template: its format, harmony, is built in. For OpenAI's closed
-models the count is an estimate. A template is a program: it runs in a separate process,
-with limits on time (10 seconds per chat), memory and text.{documents.DETAILS}"""
+With --messages, each FILE contains chats. A chat is a JSON array of messages, or a request
+to a chat API ({{"messages": [...], "tools": [...]}}). A FILE is one chat, a JSON array of
+chats, or JSON lines with a chat per line. The chat template of the model (-m FOLDER, or a
+.fbpe made from it; needs jinja2), or the one that --template chooses, turns each chat into
+text, and the tokens of that text are counted. gpt-oss needs no template: its format,
+harmony, is built in. For OpenAI's closed models the count is an estimate. A template is a
+program: it runs in a separate process, with limits on time (10 seconds per chat), memory
+and the length of the text.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

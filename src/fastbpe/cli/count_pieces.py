@@ -20,16 +20,20 @@ from fastbpe.training.superword_options import Superwords
 SUMMARY = "count text pieces for training (each machine can count a part of the text), or merge count files"
 DETAILS = f"""
 
-If the FILEs are count files, their counts are added, in bounded memory. The result is
-the same as if all the text had been counted at once. `fastbpe train` learns from it.
+If the FILEs are count files, their counts are added, within --max-memory-bytes. The
+result is the same as if all the text had been counted at once. `fastbpe train` learns from
+it.
 
 For superwords (train --superwords boundless), count twice: first pieces, from which
 train --superwords words learns a tokenizer of words; then runs of its words, with
---superwords and this tokenizer. For superwords on top of any tokenizer, count with
---base MODEL --superwords auto. A run is a stretch of text, cut into words or tokens. The
-runs of a large text take as much memory as the text. To cut them where neighbouring tokens
-are rare, first count pairs of neighbours (--neighbours count); add these counts up, without
-the rare ones (--min-count N); then count runs with --neighbours and the file of the sum.{documents.DETAILS}"""
+--superwords and this tokenizer. A run of words is two or more adjacent words, each one
+token.
+
+For superwords on top of any tokenizer, count with --base MODEL --superwords auto. A run of
+tokens is all tokens of one piece of the split pattern superbpe_lines. Such runs of a large
+text take as much memory as the text. To cut them between tokens that are rarely neighbours,
+first count pairs of neighbours (--neighbours count); merge these counts, without the rare
+pairs (--min-count N); then count runs with --neighbours and the merged file.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > a.txt; printf 'low slow\n' > b.txt

@@ -21,12 +21,12 @@ SUMMARY = "turn ids back into text"
 DETAILS = """
 
 Reads ids, separated by white space or commas, with or without brackets, and writes
-exactly the bytes that they stand for, without a line ending. It also reads the .bin, .idx
+exactly the bytes that they stand for; it adds no line ending. It also reads the .bin, .idx
 and .npy files and folders of shards that `fastbpe encode -o` writes, llm.c's .bin files,
 and Megatron's .idx and .bin files. --lines ends each document with a line ending.
 
 With a tokenizer from `train --mode ids`, the ids become a line of integers; with --lines,
-each line or document of ids becomes a line. Special tokens are left out."""
+each line or document of ids becomes a line. These lines leave out special tokens."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -55,7 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="decode each line or document by itself, and write a line ending after it",
     )
     parser.add_argument(
-        "--dtype", choices=READABLE, help="type of the ids in a .bin file without a header, .json or .idx file"
+        "--dtype",
+        choices=READABLE,
+        help="type of the ids in a .bin file that has no header and no .json or .idx file next to it",
     )
 
 

@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("-o", "--output", metavar="OUT", help=f"tokenizer file to write (default: {DEFAULT_OUTPUT})")
     outputs.add_force(parser)
-    add("--json", action="store_true", help="print the result as JSON, for programs")
+    add("--json", action="store_true", help="print sizes and times as JSON, not as text, for programs")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -35,8 +35,9 @@ part is not written again.
 With a tokenizer from `train --mode ids`, each FILE is a file, folder or pattern with
 sequences of integers: one per line of text, per row of a .npy array, per document of a .bin
 or .idx file of ids, per line of .jsonl, or per row of .parquet or .arrow (--text-field: the
-field or column, default input_ids). With such a tokenizer, --shard and flags about text
-do not apply, and an interrupted command begins again.{documents.DETAILS}"""
+field or column, default input_ids). With such a tokenizer, --shard, --lines, --separator,
+--format, --allow-special, --forbid-special, --on-error and --errors are not allowed, and an
+interrupted command begins again.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest<|end|>\n' > words.txt

@@ -50,10 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--shard",
         metavar="I/N",
         type=shard,
-        help="split the FILEs into N parts and encode only part I (from 0 to N - 1); with -o train.bin, 3/10 "
-        "writes train-00003-of-00010.bin. `fastbpe merge` joins the parts",
+        help="divide the documents of the FILEs into N parts of similar size and encode only part I (from 0 to "
+        "N - 1); with -o train.bin, 3/10 writes train-00003-of-00010.bin. `fastbpe merge` joins the parts",
     )
-    outputs.add_arguments(parser, "OUT, or the part of OUT that an interrupted run left,")
+    outputs.add_arguments(
+        parser,
+        "OUT, or the part of OUT that an interrupted run with other options left,",
+        json="print ids as JSON lists; with -o, print the summary as JSON, not as a line",
+    )
 
 
 def run(args: argparse.Namespace, tokenizer: Tokenizer, separator: str | None) -> None:

@@ -130,7 +130,7 @@ def encode_files(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None
 
 
 def _fields(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return the flag for fields, if a file has them."""
+    """Return ("text_field",) if a FILE is of a kind that has fields or columns, else ()."""
     named = any({*Path(name).suffixes} & _WITH_FIELDS for name in files_of(args))
     return ("text_field",) if named else ()
 

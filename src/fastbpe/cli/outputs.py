@@ -16,14 +16,19 @@ from fastbpe.patterns import Pattern
 from fastbpe.tokenizer.export.verify_export import arguments
 
 
-def add_arguments(parser: argparse.ArgumentParser, what: str = "OUT") -> argparse._ArgumentGroup:
+def add_arguments(
+    parser: argparse.ArgumentParser,
+    what: str = "OUT",
+    json: str = "print the summary as JSON, not as a line, for programs",
+) -> argparse._ArgumentGroup:
     """Add --force, --json and --quiet. Returns their group, to which a command can add flags.
 
     what: name of the written file in the help.
+    json: help of --json.
     """
     group = parser.add_argument_group("output")
     add_force(group, what)
-    group.add_argument("--json", action="store_true", default=None, help="print the result as JSON, for programs")
+    group.add_argument("--json", action="store_true", default=None, help=json)
     group.add_argument(
         "--quiet", action="store_true", default=None, help="print no progress bar and no summary line"
     )
@@ -54,7 +59,7 @@ def skipped(n_documents: int) -> str:
 
 
 def files_of(output: str, format: str) -> list[str]:
-    """List the paths that a format writes: files in an existing folder, otherwise the output itself."""
+    """List the paths that a format writes: if the output is a folder that exists, files in it; else the output."""
     if not os.path.exists(output):
         return [output]
     if format == "gpt2":

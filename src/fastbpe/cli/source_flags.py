@@ -39,9 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--parity",
         action="store_true",
-        help="with --mode byte: choose each merge for one source: the one whose --dev text has the most tokens, "
-        "or whose text shrank least relative to --ratio; without either, the one whose own text has the most "
-        "tokens. Not with --base, --ties or --superwords",
+        help="with --mode byte: choose each merge for one source: with --dev, the one whose dev text has the most "
+        "tokens; with --ratio, the one whose bytes per token, divided by its ratio, are lowest; without either, "
+        "the one whose text has the most tokens. Not with --base, --ties or --superwords",
     )
     add(
         "--dev",

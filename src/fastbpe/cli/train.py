@@ -26,7 +26,8 @@ With --mode ids, each FILE is a file, folder or pattern with sequences of intege
 N - 1 (--base-size N), such as image or audio codes, musical notes, or DNA: one sequence per
 line of text, per row of a .npy array, or in a .bin, .idx, .jsonl, .parquet or .arrow file
 (see encode). OUT is a .fbpe file. With --base, leave out --base-size: it is the same as in
-the base. Flags about text and counts do not apply.{documents.DETAILS}"""
+the base. Of the flags that tell how text is read, split and counted, only --special and
+--text-field work; any other is an error.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -91,8 +92,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=_vocab_size,
         required=True,
-        help="number of ids in the finished vocabulary; +N: N more than --base has; characters: with --mode "
-        "codepoint and without --base, no merges: only special symbols (<unk>, <s>, ...), bytes (with "
+        help="number of ids in the finished vocabulary; +N: N more than --base has; 'characters', with --mode "
+        "codepoint and without --base: no merges, only special symbols (<unk>, <s>, ...), bytes (with "
         "byte_fallback) and the characters of the text (by default those that make up 99.95 %% of it)",
     )
     add(
@@ -140,8 +141,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--base-special",
         choices=BASE_SPECIAL,
-        help="with --base and --mode byte: keep the ids of the base's special tokens (default), or move these to "
-        "the end",
+        help="with --base and --mode byte: keep: the base's special tokens keep their ids (default); end: they "
+        "get the last ids",
     )
     add_roles(merges)
     source_flags.add_arguments(parser)
@@ -161,7 +162,11 @@ def _add_superwords(parser: argparse.ArgumentParser) -> None:
         "boundless: learn words and superwords together, as BoundlessBPE does. words: learn only the words, the "
         "first step of boundless; for count-pieces --superwords",
     )
-    add("--superwords-pattern", metavar="REGEX", help="split pattern of superwords (default: superbpe_lines)")
+    add(
+        "--superwords-pattern",
+        metavar="REGEX",
+        help="split pattern of superwords, a name or a regex (default: superbpe_lines)",
+    )
     add(
         "--superwords-max-words",
         metavar="N",

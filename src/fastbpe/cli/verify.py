@@ -27,16 +27,16 @@ _Outcome = tuple[dict[str, object], str, tuple[str, ...]]  # facts, the same in 
 SUMMARY = "check files of ids, vocabularies and conversions"
 DETAILS = """
 
-For a file of ids (.bin, .idx, .npy, .parquet, .arrow) or a folder of shards, checks
-that sizes, counts, offsets and hashes match the manifests, that no shard is missing,
-that all files come from one tokenizer (the one of -m, if given), and that its vocabulary
-has every id. All data is read. With --inputs, the files of the corpus must also match
-the hashes in the manifests.
+For a file of ids (.bin, .idx, .npy, .parquet, .arrow) or a folder of shards, checks that
+sizes, counts and offsets agree with the files next to it (.json, .offsets, .idx), that
+shards match the hashes in their manifests, that no shard is missing, that all files come
+from one tokenizer (the one of -m, if given), and that its vocabulary has every id. All data
+is read. With --inputs, the files of the corpus must also match the hashes in the manifests.
 
 For a vocabulary, checks that it loads, that it gives the same ids after being saved and
 reloaded, and that a file with the name of a published vocabulary is that vocabulary.
-With -m, which names the original of a conversion, both must give the same ids for all
-tokens, for texts made of these tokens, and for the lines of --text.
+With -m, which names the original of a conversion, PATH and the original must give the same
+ids for all tokens, for texts made of these tokens, and for the lines of --text.
 
 Prints a line for each PATH without problems. For each problem, it prints a line on standard
 error, which names the file and the place; the exit status is then 1. --json prints both as
@@ -66,7 +66,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="file of ids, folder of shards, or vocabulary (but not one from `train --mode ids`)",
     )
-    add("--dtype", choices=READABLE, help="type of the ids in a .bin file without a header, .json or .idx file")
+    add(
+        "--dtype",
+        choices=READABLE,
+        help="type of the ids in a .bin file that has no header and no .json or .idx file next to it",
+    )
     add(
         "--inputs",
         metavar="FOLDER",

@@ -27,9 +27,10 @@ text. Incomplete characters are shown as bytes. With FILEs, a column shows how o
 token occurs in their texts; special tokens in the texts are treated as plain text.
 
 --report examines the whole vocabulary: tokens that no text can produce, tokens that the
-texts never use, tokens that look alike, how numbers and indentation are split, and how
-many tokens each script needs. --tree shows the merges that make a token; if rich is
-installed, it draws the tree on a terminal.
+texts never use, tokens that look alike, how numbers and indentation are split, and for each
+script the vocabulary's number of tokens and, with FILEs, the bytes per token in the texts.
+--tree shows the merges that make a token; if rich is installed, it draws the tree on a
+terminal.
 
 FILE is a file, a folder or a pattern, as for `fastbpe count`; - is standard input."""
 EXAMPLE = r"""
@@ -91,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --tree: use colours; auto: only on a terminal (default)",
     )
     output.add_argument("--json", action="store_true", help="print JSON, for programs")
-    plots.add_arguments(output, "lengths and scripts")
+    plots.add_arguments(output, "lengths and scripts of the found tokens")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -20,11 +20,13 @@ SUMMARY = "open a local page on which text becomes tokens as you type"
 DETAILS = """
 
 The page shows the tokens of a text in colours, for up to four tokenizers side by side,
-with counts and costs. It also shows special tokens, chats, the merges of a word, and how a
-vocabulary is learned. Only this machine can reach the page, and the text stays on this
-machine. Press Ctrl-C to stop. The command needs the extra "web": pip install
-"fastbpe-tokenizer[web]". With the extra "chat", the page can also use the chat template of
-a model (tokenizer_config.json, chat_template.jinja)."""
+with the number of tokens and, if you enter a price, the cost. It also shows special tokens,
+chats, the merges of a word, and how a vocabulary is learned. Without -m, the page begins
+with a tokenizer whose tokens are the single bytes; you can add others on the page. Only
+this machine can reach the page, and the text stays on this machine. Press Ctrl-C to stop.
+The command needs the extra "web": pip install "fastbpe-tokenizer[web]". With the extra
+"chat", the page can also use the chat template of a model (tokenizer_config.json,
+chat_template.jinja)."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

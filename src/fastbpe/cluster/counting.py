@@ -61,7 +61,8 @@ def count_part(tables: Iterable[Any], how: Counting, number: int, where: str) ->
     number: the task's number; tasks with greater numbers have later texts.
     where: name of the part of the texts, for errors.
 
-    Yields (part, records), and at the end (NUMBERS, JSON); or only (ERROR, the pickled error).
+    Yields (part, records), and at the end (NUMBERS, JSON of the sums over the texts, such as their bytes); or only
+    (ERROR, the pickled error).
     """
     n_skipped = 0
 
@@ -100,7 +101,7 @@ def add_up(records: Iterable[tuple[int, Any]]) -> bytes:
 
 
 def reduce_rows(part: int, data: Iterable[tuple[int, Any]]) -> Iterator[bytes]:
-    """Add up the rows of one part from several tasks; rows of numbers and errors are not added up.
+    """Add up the rows of one part from several tasks; yield each row of numbers or of an error by itself.
 
     data: as for `add_up`.
     """

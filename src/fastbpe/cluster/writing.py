@@ -43,7 +43,7 @@ class Writing(NamedTuple):
     tokenizer: function that returns the pickled tokenizer in the process of the task.
     fingerprint: fingerprint of the tokenizer.
     out: the output that the shards belong to, as an absolute path or an address.
-    n_shards: number of all shards; None: not known yet, and each shard is treated as the last one.
+    n_shards: number of all shards; None: not known yet, and shard number n is written as the last of n + 1 shards.
     options: keyword arguments of `write_shard`.
     """
 

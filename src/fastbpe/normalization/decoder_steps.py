@@ -117,7 +117,9 @@ class Metaspace(EachToken):
 class Replace(EachToken):
     """Step that replaces a text, or matches of a regular expression, in each token.
 
-    text: the text to replace. "", for which the content is put around each character, and None use `change`.
+    text: the text to replace; None: matches of a regular expression.
+    content: the replacement of text.
+    change: function that changes a token if text is None or ""; for "", content is put around each character.
     """
 
     def __init__(self, text: str | None, content: str, change: Callable[[str], str]) -> None:

@@ -37,7 +37,7 @@ def _compose(text: str) -> str:
 
 
 def _sources(text: str) -> list[int] | None:
-    """Return, for each character of the composed text, where its source begins; None: the text is composed."""
+    """Return, for each character of the composed text, where its source begins; None: the text does not change."""
     if is_normalized("NFC", text):
         return None
     starts = [at for at in range(len(text)) if not at or not _may_join(text[at - 1 : at + 1])]

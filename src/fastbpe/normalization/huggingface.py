@@ -354,7 +354,9 @@ class _ReplaceMatches:
 
 
 def _replaced(spans: Sequence[tuple[int, int]], n: int, n_content: int) -> list[int]:
-    """Return the sources of a text in which each span was replaced: the character before the span's end, or -1.
+    """Return the sources of a text in which each span was replaced.
+
+    The source of a replacement is the index before the span's end; it is -1 for an empty span at index 0.
 
     n, n_content: numbers of characters of the text, and of the replacement.
     """

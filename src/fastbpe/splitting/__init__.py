@@ -7,10 +7,10 @@
    at once, by bit algebra over masks of character classes.
 2. The engine (`_core.split.regex_engine`) for any other pattern that `program` compiles. `syntax` parses,
    `simplify` reduces the tree to characters, sequences, alternations, repetitions, atomic groups and look-arounds,
-   `firsts` tells which characters can come next. The engine backtracks, leftmost first. Its steps are limited
-   (2**22, and 256 for each byte of text); beyond the limit it raises PatternError with the place. An attempt of
-   more than 4,096 steps remembers its states and enters none twice, so that patterns like `(a+|b)+c` end after a
-   polynomial number of steps.
+   `firsts` tells which characters can come next. The engine backtracks, leftmost first. Its steps in a text are
+   limited to 2**22 plus 256 per byte of the text; beyond the limit it raises PatternError with the place. An
+   attempt of more than 4,096 steps remembers its states and enters none twice, so that patterns like `(a+|b)+c`
+   end after a polynomial number of steps.
 3. The `regex` package, which takes the GIL, for the rest: look-behind without a fixed width, some back-references,
    programs that are too large. A text may take 3 seconds of processor time plus 10 microseconds per byte; beyond
    that the splitter also raises PatternError.

@@ -83,7 +83,7 @@ def compile_regex(pattern: str, *, may_be_empty: bool = False) -> regex.Pattern[
     if _parts(node, unrolled=True) - _parts(node, unrolled=False) > MAX_ADDED_PARTS:
         raise PatternError(
             f"the split pattern {_shortened(pattern)!r} repeats groups within repeated groups more than "
-            f"{MAX_ADDED_PARTS:,} times in all; use smaller counts, or fewer + within +"
+            f"{MAX_ADDED_PARTS:,} times in all; use smaller counts, or nest fewer repetitions"
         )
     try:
         compiled = regex.compile(to_regex(node), regex.VERSION1)

@@ -17,8 +17,8 @@ Entries = Iterable[tuple[int, Entry]]  # an id may have several entries, and an 
 def map_between(old: Entries, n_old: int, new: Entries, n_new: int, spell: Speller) -> IdMap:
     """Return the map from one vocabulary to another.
 
-    A new id is mapped to an old id with a common entry, to the same number if possible. An id without a token in
-    both vocabularies is mapped to itself, so that the map of a vocabulary to itself keeps all rows.
+    A new id is mapped to an old id with a common entry, to the same number if possible. An id that has a token in
+    neither vocabulary is mapped to itself, so that the map of a vocabulary to itself keeps all rows.
 
     n_old, n_new: numbers of ids.
     spell: returns the old ids for the bytes of each token whose new id gets no old id. They are its `init_from`.

@@ -34,8 +34,9 @@ class IdMap:
         n_old: int – number of ids of the old vocabulary (`n_vocab`: greatest id + 1).
         new_to_old: sequence of int – the old id of each new id; -1: it is new.
         init_from: mapping or sequence – for new ids without an old id, the old ids whose mean is the initial value
-            of the embedding row. An id may be listed several times, which gives it a greater weight. A mapping may
-            leave out ids; a sequence has an entry for each new id: for a kept id, its old id. None: no ids.
+            of the embedding row. An old id may be listed several times, which gives it a greater weight. A mapping
+            may leave out new ids. A sequence has an entry for each new id; the entry of a kept id contains only
+            its old id. None: no new id has such old ids.
 
     Raises:
         ValueError: an id or n_old is out of range, two new ids have the same old id, or init_from does not fit

@@ -35,7 +35,8 @@ class Material:
     halves: function that returns a map from ids to the two ids that their merge joins; some may be missing.
     symbol_ids: list of int or None – id of each symbol; None: symbols are ids.
     symbols_of: function that lists the symbols that a token joins; None: they are its bytes or characters.
-    prefix: bytes – mark at the start of the symbols inside a piece, not part of the text; b"": no mark.
+    prefix: bytes – mark at the start of every symbol of a piece except the first, not part of the text; b"": no
+        mark.
     suffix: bytes – mark at the end of the last symbol of a piece, not part of the text; b"": no mark.
     in_characters: bool – merging begins with characters; False: with bytes.
     escapes_spaces: bool – U+2581 replaces each space before merging.
@@ -46,8 +47,8 @@ class Material:
     is_split_otherwise: bool – text is split by steps that no pattern expresses; then `pattern` is None.
     always_found: tokens of kind NAME that are found in normalized text before merging,
         wherever their bytes occur.
-    superwords: ids of tokens that are made of whole pieces.
-    make_keeps: function that creates `keeps`.
+    superwords: ids of tokens that merge two or more whole pieces.
+    make_keeps: function that returns the value of the property `keeps`.
     """
 
     tokens: list[bytes]

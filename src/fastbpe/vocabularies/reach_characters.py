@@ -73,7 +73,7 @@ def _judge_piece(material: Material, token_id: int, piece: str) -> Reason | None
 
 
 def _search(trial: Trial, token_id: int, piece: str) -> int:
-    """Try a piece between its own characters and a few others. Returns the number of tried texts."""
+    """Try texts in which characters of a piece, or a few others, precede and follow it. Returns their number."""
     letters = [*dict.fromkeys([*piece, "\x01", "a", " ", METASPACE])][:_MAX_LETTERS]
     sides = [*letters, *(one + other for one in letters for other in letters)]
     n_texts = 0
@@ -126,7 +126,10 @@ def _has_piece(material: Material, character: str) -> bool:
 
 
 def characters_with(byte: int) -> Iterator[str]:
-    """Yield characters (some, if there are many) whose UTF-8 begins with a byte; a continuation byte ends it."""
+    """Yield characters whose UTF-8 begins with a byte, or ends with it if it is a continuation byte.
+
+    If there are many, only some of them.
+    """
     if byte < 0x80:
         yield chr(byte)
     elif byte < 0xC0:

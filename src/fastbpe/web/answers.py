@@ -45,9 +45,9 @@ def encoded(entries: Sequence[Entry], text: str, *, special: bool) -> bytes:
     """Encode a text with each tokenizer, and return a header in JSON followed by arrays.
 
     The header's length comes first, as a little-endian uint32; spaces pad the header to a multiple of 4 bytes. For
-    each tokenizer, three arrays follow: the ids; the distances between the starts of tokens, the first
-    from 0; and the lengths, in UTF-16 code units. `widths` in the header has the bytes per number of each array:
-    1, 2 or 4. Zeros pad an array to a multiple of 4 bytes.
+    each tokenizer, three arrays follow: the ids; the distances between the starts of tokens, the first from 0; and
+    the lengths of the tokens. Distances and lengths are in UTF-16 code units. `widths` in the header has the
+    bytes per number of each array: 1, 2 or 4. Zeros pad an array to a multiple of 4 bytes.
 
     Args:
         entries: the tokenizers.
