@@ -95,7 +95,7 @@ def test_missing_field_is_named(command, run, model, corpus, tmp_path):
     assert run(command, *model_flags, corpus / "a.jsonl", "--text-field", "body").status == 0
     helped = " ".join(run(command, "--help").out.decode().split())
     assert 'in the field "text" or the one that --text-field names' in helped
-    assert "a folder (its text, JSON lines, .parquet and .arrow files, including those in subfolders)" in helped
+    assert "named as text (.txt), JSON lines (.jsonl, .json), .parquet or .arrow" in helped
 
 
 def test_standard_input_is_text(run, model):

@@ -90,9 +90,9 @@ def test_summaries_count_what_folders_leave_out(run, model, tmp_path):
     (tmp_path / "corpus" / "b.md").write_text("not read")
     (tmp_path / "corpus" / ".c.txt").write_text("hidden")
     done = run("encode", "-m", model, tmp_path / "corpus", "-o", tmp_path / "out.bin")
-    assert done.err.endswith(" of 1 document, 1 file of folders left out\n")
+    assert done.err.endswith(" of 1 document, 1 file in folders not read\n")
     done = run("train", tmp_path / "corpus", "-o", tmp_path / "out.fbpe", "--vocab-size", "257")
-    assert done.err.endswith("learned from 3 bytes, 1 file of folders left out\n")
+    assert done.err.endswith("learned from 3 bytes, 1 file in folders not read\n")
 
 
 def test_byte_order_mark_and_utf16_of_standard_input(run, model):

@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TOKEN",
         action="append",
         default=[],
-        help="special token (repeatable); it splits the text, and training gives it one of the last ids (with "
-        "--mode codepoint or unigram, one of the first). Not with --mode codepoint and --base",
+        help="special token (repeatable); the text is cut at it, and training gives it one of the last ids (with "
+        "--mode codepoint or unigram, one of the first). Not with --base in --mode codepoint",
     )
     add(
         "--num-threads",

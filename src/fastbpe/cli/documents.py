@@ -29,14 +29,15 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 #: Shown by --help of the commands that read documents.
 DETAILS = """
 
-FILE is a file, a folder (its text, JSON lines, .parquet and .arrow files, including those
-in subfolders) or a pattern such as 'data/*.txt'; addresses such as s3://bucket/data/ work,
-too. Folders and patterns leave out hidden files. A text file is one document, or several
-with --lines or --separator. JSON lines and tables (.parquet, .arrow) have one document per
-line or row, in the field "text" or the one that --text-field names. Text and JSON lines may
-be compressed (.gz, .zst). If a file's name does not show its format, its first bytes
-decide; --format sets the format of all FILEs. Without a FILE, or if FILE is -, the text
-comes from standard input."""
+FILE is a file, a folder or a pattern such as 'data/*.txt'; addresses such as
+s3://bucket/data/ work, too. A folder stands for the files in it and its subfolders that are
+named as text (.txt), JSON lines (.jsonl, .json), .parquet or .arrow; with --format, for the
+files of that format and those with an unknown extension, such as .md. Folders and patterns
+leave out hidden files. A text file is one document, or several with --lines or --separator.
+JSON lines and tables (.parquet, .arrow) have one document per line or row, in the field
+"text" or the one that --text-field names. Text and JSON lines may be compressed (.gz,
+.zst). If a FILE's name does not show its format, its first bytes decide; --format sets the
+format of all FILEs. Without a FILE, or if FILE is -, the text comes from standard input."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -38,7 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--document-start", metavar="TOKEN", help="special token to put before each document")
     add("--document-end", metavar="TOKEN", help="special token to put after each document")
-    add("--dtype", choices=DTYPES, help="type of the ids (default: the smallest that fits every id)")
+    add(
+        "--dtype",
+        choices=DTYPES,
+        help="type of the ids (default: uint16 if all ids of the tokenizer fit, else uint32)",
+    )
     add("--header", choices=HEADERS, help="with -o FILE.bin: write llm.c's header before the ids")
     add(
         "--num-threads",
@@ -93,7 +97,7 @@ def facts(summary: FilesSummary) -> dict[str, object]:
 
 def left_out(n: int) -> str:
     """Return a phrase with the number of files in folders that were left out."""
-    return f", {n:,} {'file' if n == 1 else 'files'} of folders left out" if n else ""
+    return f", {n:,} {'file' if n == 1 else 'files'} in folders not read" if n else ""
 
 
 def shard(text: str) -> tuple[int, int]:

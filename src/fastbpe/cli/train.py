@@ -24,10 +24,10 @@ DETAILS = f"""
 
 With --mode ids, each FILE is a file, folder or pattern with sequences of integers from 0 to
 N - 1 (--base-size N), such as image or audio codes, musical notes, or DNA: one sequence per
-line of text, per row of a .npy array, or in a .bin, .idx, .jsonl, .parquet or .arrow file
-(see encode). OUT is a .fbpe file. With --base, leave out --base-size: it is the same as in
-the base. Of the flags that tell how text is read, split and counted, only --special and
---text-field work; any other is an error.{documents.DETAILS}"""
+line of text, per row of a .npy array, per document of a .bin or .idx file of ids, per line
+of .jsonl, or per row of .parquet or .arrow. OUT is a .fbpe file. With --base, leave out
+--base-size: it is the same as in the base. Of the flags that tell how text is read, split
+and counted, only --special and --text-field work; any other is an error.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -177,12 +177,12 @@ def _add_superwords(parser: argparse.ArgumentParser) -> None:
         "--superwords-forbid",
         metavar="TEXT",
         action="append",
-        help="text that no superword may contain (repeatable; default: ': ')",
+        help="text that no superword may contain, instead of the default ': ' (repeatable)",
     )
     add(
         "--superwords-documents",
         choices=DOCUMENTS,
-        help="learn superwords from lines (default) or whole documents",
+        help="lines: learn superwords from each line by itself (default); whole: from whole documents",
     )
 
 

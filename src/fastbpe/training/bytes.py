@@ -97,7 +97,7 @@ def train_bytes(
         {
             "counting": f"{n_bytes:,} bytes, {n_pieces:,} pieces, {n_distinct:,} distinct"
             + (f", {plurals.counted(n_skipped, 'document')} skipped" if n_skipped else "")
-            + (f", {plurals.counted(n_files_left_out, 'file')} of folders left out" if n_files_left_out else "")
+            + (f", {plurals.counted(n_files_left_out, 'file')} in folders not read" if n_files_left_out else "")
             + (f", {plurals.counted(n_pruned, 'piece')} pruned" if n_pruned else ""),
             "learning": f"{len(merges):,} merges",
         }

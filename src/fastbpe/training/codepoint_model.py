@@ -281,7 +281,7 @@ def summarise(report: CodePointReport, reporter: Reporter, learned: str) -> None
             "counting": f"{report.n_bytes:,} bytes, {plurals.counted(report.n_sentences, 'sentence')}, "
             f"{plurals.counted(report.n_distinct_words, 'distinct word')}"
             + (f", {plurals.counted(report.n_skipped, 'document')} skipped" if report.n_skipped else "")
-            + (f", {plurals.counted(left_out, 'file')} of folders left out" if left_out else "")
+            + (f", {plurals.counted(left_out, 'file')} in folders not read" if left_out else "")
             + (f", {plurals.counted(report.n_pruned, 'word')} pruned" if report.n_pruned else ""),
             "learning": learned,
         }

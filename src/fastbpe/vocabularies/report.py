@@ -341,8 +341,8 @@ def _shown_groups(groups: Mapping[int, Sequence[int] | None]) -> str:
     known = {n: sizes for n, sizes in groups.items() if sizes is not None}
     longest = max(known, default=0)
     if not longest:
-        return "by their digits"
+        return "depending on the digits"
     shown = "+".join(map(str, known[longest]))
     if longest == max(groups):
         return f"{longest} digits as {shown}"
-    return f"{longest} digits as {shown}; longer ones by their digits"
+    return f"{longest} digits as {shown}; longer ones depending on the digits"
