@@ -166,7 +166,7 @@ def _remove_whole(path: str) -> None:
 
 
 def _is_locked_as(file: int, path: str) -> bool:
-    """Lock a file of this process. Returns True if the path still leads to this file."""
+    """Lock an open file. Returns True if the path still leads to this file."""
     try:
         file_locks.lock(file)
     except BlockingIOError:  # another process took it for a leftover, and is about to remove it

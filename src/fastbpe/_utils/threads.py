@@ -221,8 +221,8 @@ def wait_for(working: deque[None], interrupted: Callable[[], None] = lambda: Non
     """Wait until a deque is empty, even if signals interrupt the waiting.
 
     Args:
-        working: a deque to which each thread appends an item before its work, and from which it pops one after
-            it. A deque, not a list: popping from a list may allocate.
+        working: a deque to which each thread appends an item before its work, and from which it pops an item
+            after its work. A deque, not a list: popping from a list may allocate.
         interrupted: function to call at each interrupt; when the waiting ends, the last interrupt is raised.
     """
     interrupt: BaseException | None = None

@@ -1,4 +1,4 @@
-"""Chats for `fastbpe count --messages`: a JSON array of messages, a request to a chat API, or several of these."""
+"""Chats for `fastbpe count --messages`: each is a JSON array of messages, or a request to a chat API."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _token_stage(step: Step, errors: str, *, joins: bool) -> Stage:
 
 
 class _Tokens(Stage):
-    """Stage that changes each token by itself. It holds the latest one back if the last one differs."""
+    """Stage that changes each token by itself. If the last token changes differently, it holds back the latest."""
 
     def __init__(self, step: EachToken) -> None:
         self._step = step
@@ -120,7 +120,10 @@ class _Tokens(Stage):
 
 
 class _Ends(Stage):
-    """Stage that changes each token by itself. It returns at once the part that is the same in a last token."""
+    """Stage that changes each token by itself, and the last token differently.
+
+    It returns at once the part of a result that does not depend on whether the token is the last.
+    """
 
     def __init__(self, step: EachToken) -> None:
         self._step = step

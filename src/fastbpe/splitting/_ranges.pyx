@@ -39,7 +39,7 @@ cdef int _flush(list out, const Pending* pending) except -1:
 
 
 cdef int _add(list out, Pending* pending, int64_t first, int64_t last) except -1:
-    """Extend the pending range by a range that touches it; else append the pending range, and let this one wait.
+    """Extend the pending range by a range that touches it; else append the pending one and make the new one pending.
 
     Requires: the range begins at or after the beginning of the pending one.
     """

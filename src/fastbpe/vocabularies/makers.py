@@ -13,7 +13,7 @@ Makers = Mapping[int, tuple[int, int]]  # id of a token → ids of its makers; -
 
 
 def with_makers(tokens: Iterable[int], makers: Makers, known: Collection[int] = ()) -> set[int]:
-    """Return tokens and all tokens from which they are made; leave out known ids, and do not go below these."""
+    """Return tokens and all tokens from which they are made. Omits known ids and does not look up their makers."""
     found: set[int] = set()
     todo = [*tokens]
     while todo:

@@ -43,8 +43,9 @@ class MergeTree:
         parts: tuple of MergeTree – the left and the right token of its merge, the only merge that makes it in any
             text; two or more, with priority None, if merging its bytes leaves these tokens, so that only a whole
             piece becomes the token; () for a byte, a character, or a token that is found by its name.
-        priority: int or None – position of the merge among all merges, the lowest first: in byte mode, the rank of
-            the token or the line of its merge; None: no merge makes it.
+        priority: int or None – number that orders the merges: of two possible merges, the one with the lower
+            number comes first. In byte mode, the rank of the token or, in a list of merges, the position from 0.
+            None: no merge makes the token.
     """
 
     token: bytes

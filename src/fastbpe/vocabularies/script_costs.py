@@ -25,8 +25,8 @@ class ScriptRow:
         tokens.
     n_tokens: int – number of the vocabulary's tokens of this script.
     bytes_per_token: float – mean length of these tokens, in bytes.
-    n_ids: int – number of ids in the corpus for characters of the script; 0 without a corpus.
-    n_bytes: int – number of bytes of the corpus for these ids.
+    n_ids: int – occurrences in the corpus of ids for characters of the script; 0 without a corpus.
+    n_bytes: int – number of bytes of the corpus in these occurrences.
     """
 
     script: str
