@@ -58,8 +58,8 @@ _N_SYMBOLS = END_BIT + 1
 class Op(IntEnum):
     """Operations, with their numbers in the engine. Comments list the operands.
 
-    `open` is 0 between SAVE or NOT and its end, in programs with CLOSE, and after more than MAX_OPEN SAVE_PLACEs
-    without a CHECK; else 1 plus the number of SAVE_PLACEs without a CHECK.
+    Operand `open` is 0 between SAVE or NOT and the operation that ends it, such as CUT; in programs with CLOSE;
+    and after more than MAX_OPEN SAVE_PLACEs without a CHECK. Else it is 1 plus the number of such SAVE_PLACEs.
     """
 
     FAIL = 0

@@ -32,7 +32,7 @@ class Material:
     kinds: list of Kind – kind of each id.
     names: id → text by which a token of kind NAME is found.
     vocabulary: symbols that are merged. In byte mode they are the ids.
-    halves: function that returns a map from ids to the two ids that their merge joins; some may be missing.
+    halves: function that returns a map from an id to the two ids that its merge joins; it may lack some ids.
     symbol_ids: list of int or None – id of each symbol; None: symbols are ids.
     symbols_of: function that lists the symbols that a token joins; None: they are its bytes or characters.
     prefix: bytes – mark at the start of every symbol of a piece except the first, not part of the text; b"": no

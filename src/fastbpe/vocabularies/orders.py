@@ -36,6 +36,8 @@ def longest_rising(numbers: Sequence[int], *, strictly: bool) -> list[int]:
 def join(first: Levels[T], second: Levels[T]) -> Levels[T]:
     """Insert the members that only `second` has between the levels of `first`, whose order stays.
 
+    A level is a list of members of equal rank. Levels are ordered from the best to the worst.
+
     The anchors are the longest sequence of members that both have in the same order. A new member is put right
     before the next anchor after it in `second`, or after all of `first` if there is no such anchor.
     """
