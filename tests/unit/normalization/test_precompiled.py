@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import random
+import struct
 from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
 
 import fastbpe
+from fastbpe._core.normalize.charsmap_builder import build_trie
 from fastbpe.normalization import precompiled
 from fastbpe.normalization.precompiled import Precompiled
 from fastbpe.normalization.sentencepiece_rules import RULE_NAMES, charsmap
@@ -47,6 +49,13 @@ def test_random_rules_change_text_and_places_as_python_does() -> None:
             sources = {"".join(rng.choices(some, k=rng.choice([1, 1, 2, 3]))) for _ in range(rng.randint(1, 20))}
             data = packed({one: "".join(rng.choices("abéx漢", k=rng.randint(0, 3))) for one in sources})
         check(loaded(data), data, ("".join(rng.choices(some, k=rng.randint(0, 12))) for _ in range(20)))
+
+
+def test_a_rule_for_a_lead_byte_replaces_the_characters_that_begin_with_it() -> None:
+    """Characters with the lead byte F4 end at U+10FFFF; their numbers in UTF-8 would go on to U+13FFFF."""
+    trie = build_trie([b"\xf4"], [0])
+    data = struct.pack("<I", len(trie)) + trie + b"ab\0"
+    check(loaded(data), data, ["a\U00100000b", "\U0010ffff", "a\U000fffffb"])
 
 
 @pytest.mark.parametrize("rules", [{"a": ""}, {"e\u0301": "", "a": "xyz"}, {"\u0301": "", "é": "ab"}])

@@ -14,9 +14,11 @@ cdef inline int fill_pages(ClassPages* pages, list ranges) except -1:
     """Fill an empty table.
 
     ranges: list of (first, last, class) – code points of a range, and bits of the class of its characters.
+
+    Requires: no code point is above U+10FFFF.
     """
     cdef uint32_t first, last, c
-    cdef uint16_t what
+    cdef uint16_t bits
     cdef size_t n_pages = 1
     memset(pages.page_of, 0, sizeof(pages.page_of))
     for first, last, _ in ranges:
@@ -27,9 +29,9 @@ cdef inline int fill_pages(ClassPages* pages, list ranges) except -1:
     pages.classes = <uint16_t*> calloc(n_pages << 8, sizeof(uint16_t))
     if pages.classes == NULL:
         raise MemoryError("no memory for the classes of characters")
-    for first, last, what in ranges:
+    for first, last, bits in ranges:
         for c in range(first, last + 1):
-            pages.classes[<size_t> pages.page_of[c >> 8] << 8 | (c & 0xFF)] |= what
+            pages.classes[<size_t> pages.page_of[c >> 8] << 8 | (c & 0xFF)] |= bits
     return 0
 
 

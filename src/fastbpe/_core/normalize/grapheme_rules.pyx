@@ -30,6 +30,7 @@ cdef enum:
     FLAG = 16  # two neighbours may be one grapheme
     RULED = 32  # a rule begins with it
     MAX_BYTES = 5  # of a grapheme that is replaced as a whole
+    N_CODE_POINTS = 0x110000
 
 
 cdef struct Written:
@@ -51,7 +52,7 @@ cdef class GraphemeRules(TextStep):
     sources: callable – sources(str) returns for each character of the changed str the index of its source.
 
     Attributes:
-        are_utf8: bool – no replacement begins inside a character; otherwise the step must not be used.
+        are_utf8: bool – each replacement is UTF-8; otherwise the step must not be used.
     """
 
     cdef readonly object parts, sources
@@ -156,7 +157,7 @@ cdef class GraphemeRules(TextStep):
                 break
             at += n_bytes
             before, n_before, is_return = what, n_bytes, c == 0x0D
-        return min(at, n)
+        return at
 
     cdef bint _add_characters(self, const uint8_t* data, size_t at, size_t end, Written* to) except -1 nogil:
         """Replace each character of data[at:end]. Returns whether there was a rule for one of them."""
@@ -223,15 +224,18 @@ cdef class GraphemeRules(TextStep):
 
 
 cdef list _ruled(const uint8_t* starts):
-    """Return (first, last, RULED) of the characters whose bits are set."""
+    """Return (first, last, RULED) of the characters whose bits are set.
+
+    A rule for the byte F4 alone also sets bits from U+110000 on. These are no characters.
+    """
     cdef list found = []
     cdef uint32_t c = 0, first
-    while c < N_CHARACTERS:
+    while c < N_CODE_POINTS:
         if starts[c // 8] == 0:
             c += 8
         elif starts[c // 8] >> c % 8 & 1:
             first = c
-            while c < N_CHARACTERS and starts[c // 8] >> c % 8 & 1:
+            while c < N_CODE_POINTS and starts[c // 8] >> c % 8 & 1:
                 c += 1
             found.append((first, c - 1, RULED))
         else:
