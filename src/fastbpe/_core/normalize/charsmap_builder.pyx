@@ -100,22 +100,22 @@ cdef size_t _build_nodes(Nodes* nodes, list keys, list values, size_t max_nested
     The nodes on the path of the current key are open. A node is closed when a key leaves it: if there is an equal
     node, that one replaces it.
     """
-    cdef size_t depth = 0, same, i, k, nested, most = 1
+    cdef size_t depth = 0, same, i, k, nested, longest = 1  # same: bytes that a key shares with the one before it
     cdef Py_ssize_t n
     cdef const uint8_t* key
-    cdef const uint8_t* before = NULL
+    cdef const uint8_t* key_before = NULL
     cdef Edge* open_edges = NULL  # edges of the open nodes: 256 for each depth
     cdef uint32_t* n_open = NULL
     cdef bytes one
     for one in keys:
-        most = max(most, <size_t> len(one))
-    if most > MAX_KEY_BYTES:
-        raise ValueError(f"a key has {most} bytes: the limit is {MAX_KEY_BYTES}")
+        longest = max(longest, <size_t> len(one))
+    if longest > MAX_KEY_BYTES:
+        raise ValueError(f"a key has {longest} bytes: the limit is {MAX_KEY_BYTES}")
     nodes.capacity, nodes.n, nodes.mask = 1024, 1, 4095  # edge 0 is unused: 0 means no node
     nodes.edges = <Edge*> malloc(nodes.capacity * sizeof(Edge))
     nodes.seen = <uint32_t*> calloc(nodes.mask + 1, sizeof(uint32_t))
-    open_edges = <Edge*> malloc((most + 1) * 256 * sizeof(Edge))
-    n_open = <uint32_t*> calloc(most + 1, sizeof(uint32_t))
+    open_edges = <Edge*> malloc((longest + 1) * 256 * sizeof(Edge))
+    n_open = <uint32_t*> calloc(longest + 1, sizeof(uint32_t))
     try:
         if nodes.edges == NULL or nodes.seen == NULL or open_edges == NULL or n_open == NULL:
             raise MemoryError(f"no memory for a trie of {len(keys)} keys")
@@ -123,7 +123,7 @@ cdef size_t _build_nodes(Nodes* nodes, list keys, list values, size_t max_nested
             one = keys[i]
             key, n = <const uint8_t*> PyBytes_AS_STRING(one), len(one)
             same = 0
-            while same < depth and same < <size_t> n and key[same] == before[same]:
+            while same < depth and same < <size_t> n and key[same] == key_before[same]:
                 same += 1
             while depth > same:
                 open_edges[(depth - 1) * 256 + n_open[depth - 1] - 1].to = _close(
@@ -139,12 +139,12 @@ cdef size_t _build_nodes(Nodes* nodes, list keys, list values, size_t max_nested
             n_open[depth] = 1
             nested = 0
             for k in range(1, depth + 1):
-                nested += open_edges[k * 256].label == 0
+                nested += open_edges[k * 256].label == 0  # the first k bytes are a key: label 0 sorts first
             if max_nested and nested > max_nested:
                 raise ValueError(
                     f"{nested - 1} other keys are prefixes of the key {one!r}: the limit is {max_nested - 1}"
                 )
-            before = key
+            key_before = key
         while depth > 0:
             open_edges[(depth - 1) * 256 + n_open[depth - 1] - 1].to = _close(
                 nodes, open_edges + depth * 256, n_open[depth]
@@ -250,8 +250,7 @@ cdef int _lay_out(Layout* layout, const Nodes* nodes, size_t root) except -1:
         if todo == NULL or bases == NULL:
             raise MemoryError("no memory for a trie")
         _take(layout, 0)
-        layout.is_base[0] = True
-        layout.units[0] = 1 << 10
+        layout.is_base[0] = True  # no node gets base 0, as in Darts-clone; in `bases`, 0 means "not yet"
         todo[0] = root
         n_todo = 1
         while n_todo:
@@ -319,7 +318,7 @@ cdef size_t _free_base(const Layout* layout, const Nodes* nodes, size_t at, size
             unit = layout.next[unit % N_OPEN]
             if unit == layout.head:
                 break
-    return layout.n | (at & LOW)
+    return layout.n | (at & LOW)  # so that the offset is a multiple of 256, which the long form can express
 
 
 cdef inline bint _fits(

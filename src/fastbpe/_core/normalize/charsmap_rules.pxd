@@ -18,7 +18,7 @@ cdef extern from *:
 cdef class Rules:
     cdef:
         uint32_t* units  # the trie, a double array: see charsmap_builder.pyx
-        size_t n_units
+        size_t n_units  # a multiple of 256: if a unit is in the trie, so is the unit at its index ^ byte
         uint8_t* replacements  # replacements of the rules, each with a NUL after it
         size_t n_replacements  # number of bytes of all replacements
         readonly bint are_utf8  # each replacement is UTF-8

@@ -214,7 +214,7 @@ def words_stay(Rules rules not None):
     This holds if no rule is for a sequence with a space, and if the sequences that end in a letter or number have
     replacements that end in a character other than white space.
     """
-    cdef size_t n = rules.n_units + 1
+    cdef size_t n = rules.n_units  # as in _index, no path is longer: its bases are different units
     cdef uint32_t* first = <uint32_t*> calloc(n, sizeof(uint32_t))
     cdef uint32_t* following = <uint32_t*> calloc(n, sizeof(uint32_t))
     cdef Level* levels = <Level*> malloc(n * sizeof(Level))

@@ -18,5 +18,5 @@ cdef class PieceIdTable:
 
 
 cdef inline bint is_unknown(PieceIdTable table, uint32_t token_id) noexcept nogil:
-    """Tell whether an id stands for a character without a piece."""
+    """Tell whether an id stands for a character without a piece; `unknown` does if no run has the character."""
     return token_id == table.unknown or token_id >= table.first_character

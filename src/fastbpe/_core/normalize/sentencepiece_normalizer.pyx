@@ -200,7 +200,7 @@ cdef class Normalizer:
         while n and out.after_space and data[0] == 32:
             data += 1
             n -= 1
-        if normalized_reserve(out, 3 * n + BLOCK_CAPACITY) != 0:
+        if normalized_reserve(out, 3 * n + BLOCK_CAPACITY) != 0:  # also for the rest of the block of _advance
             return -1
         if n:
             out.after_space = self._trim and data[n - 1] == 32

@@ -11,7 +11,7 @@ cdef class TextStep:
 
 cdef class Mapped(TextStep):
     cdef uint16_t _page_of[0x1100]
-    cdef uint32_t* _places  # by page and low byte: 0: it stays; 1 + index of its replacement; GONE; SPACED
+    cdef uint32_t* _numbers  # by page and low byte: 0: it stays; 1 + index of its replacement; GONE; SPACED
     cdef bytes _texts_owner
     cdef const uint8_t* _texts  # replacements, end to end
     cdef uint32_t* _ends  # end of each in _texts

@@ -74,14 +74,14 @@ cdef class Mapped(TextStep):
         for code in blocks:
             self._page_of[code] = n_pages
             n_pages += 1
-        self._places = <uint32_t*> calloc(<size_t> n_pages << 8, sizeof(uint32_t))
+        self._numbers = <uint32_t*> calloc(<size_t> n_pages << 8, sizeof(uint32_t))
         self._ends = <uint32_t*> malloc((<size_t> len(table) + 1) * sizeof(uint32_t))
-        if self._places == NULL or self._ends == NULL:
+        if self._numbers == NULL or self._ends == NULL:
             raise MemoryError(f"no memory for {len(table)} characters")
         for ranges, number in ((spaced, SPACED), (gone, GONE)):
             for first, last in ranges:
                 for code in range(first, last + 1):
-                    self._places[<size_t> self._page_of[code >> 8] << 8 | (code & 0xFF)] = number
+                    self._numbers[<size_t> self._page_of[code >> 8] << 8 | (code & 0xFF)] = number
                     if code < 0x80:
                         self._ascii[code] = LOOK
                         self._keeps_ascii = False
@@ -91,7 +91,7 @@ cdef class Mapped(TextStep):
             end += <uint32_t> len(texts[number])
             self._ends[number] = end
             number += 1
-            self._places[<size_t> self._page_of[code >> 8] << 8 | (code & 0xFF)] = number
+            self._numbers[<size_t> self._page_of[code >> 8] << 8 | (code & 0xFF)] = number
             if code < 0x80:
                 self._ascii[code] = ord(text) if text.isascii() and len(text) == 1 else LOOK
                 self._keeps_ascii = False
@@ -99,7 +99,7 @@ cdef class Mapped(TextStep):
         self._texts = <const uint8_t*> PyBytes_AS_STRING(self._texts_owner)
 
     def __dealloc__(self):
-        free(self._places)
+        free(self._numbers)
         free(self._ends)
 
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
@@ -172,7 +172,7 @@ cdef class Mapped(TextStep):
         cdef uint32_t c = fb_char_within(p, n, n_bytes)
         if c > 0x10FFFF:
             return 0
-        return self._places[<size_t> self._page_of[c >> 8] << 8 | (c & 0xFF)]
+        return self._numbers[<size_t> self._page_of[c >> 8] << 8 | (c & 0xFF)]
 
 
 @cython.final
@@ -181,8 +181,8 @@ cdef class Changed(TextStep):
 
     change: callable – change(str) returns the changed str.
     sources: callable – sources(str) returns for each character of change(str) the index of the character it comes
-        from, or -1 for a character inserted before all others. It returns None if each character comes from the
-        one at its own index.
+        from, or -1 for a character inserted before all others; the indices never decrease. It returns None if each
+        character comes from the one at its own index.
     """
 
     def __cinit__(self, change not None, sources not None):
@@ -382,7 +382,7 @@ cdef int put_changed(
     """Append `made`, the changed text of data[start:end].
 
     sources: for each character of `made`, the index of the character of data[start:end] that it comes from, or -1
-        for one inserted before all others; None: each comes from the one at its own index.
+        for one inserted before all others; None: each comes from the one at its own index. They never decrease.
     """
     cdef size_t n = <size_t> PyBytes_GET_SIZE(made), i, character = 0, number = 0
     cdef Py_ssize_t source = 0

@@ -176,7 +176,7 @@ cdef class Form(TextStep):
             c = fb_char_within(<const uint8_t*> text.data + i, at - i, &n_bytes)
         else:
             c = text_unit(text, i)
-        return c > 0x10FFFF or not self._class(c) & (NO | ORDER)
+        return not self._class(c) & (NO | ORDER)
 
     def normalize(self, text):
         """Return the UTF-8 of a text in the form."""

@@ -2,7 +2,8 @@
  *
  * FB_V(name): prefix of the set's names. FB_SYMBOLS: symbols in a vector. The set defines FB_V(lane), the state of
  * one piece, and FB_V(begin), FB_V(step) and FB_V(give), which put a piece into a lane, do one merge, and store
- * the piece's ids. */
+ * the piece's ids. n_vectors: vectors that hold the symbols of one piece: a constant in each call, so that the loops
+ * over them are unrolled. */
 
 typedef struct { /* pieces of one width */
     FB_V(lane) *active[FB_ABREAST]; /* lanes of the pieces that take turns */

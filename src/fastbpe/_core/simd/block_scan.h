@@ -15,7 +15,7 @@ FB_INLINE size_t FB_FN(scan)(const uint8_t *text, size_t n, size_t *at, size_t *
             base = ends[n_ends++] = fb_piece_end(text, n, base, pattern);
             continue;
         }
-        n_ends += FB_V(put)(ends + n_ends, base, starts & ~(uint64_t)1);
+        n_ends += FB_V(put)(ends + n_ends, base, starts & ~(uint64_t)1); /* a start ends the piece before it */
         base += cut;
         if (done) base = ends[n_ends++] = n;
     }

@@ -82,9 +82,9 @@ FB_INLINE uint64_t FB_FN(look_up_rows)(const uint8_t *p, uint64_t first, int n_r
  * incomplete or that the algebra on masks does not cover. It does not cover white space outside ASCII; numbers
  * (except for gpt2); and for deepseek, characters without a class and kana that are not letters.
  *
- * It classifies up to four rows at once, and then each remaining character separately: this was fastest on
- * multilingual text. Tried and dropped, because slower: a look-up with branches for each character (faster only for
- * Latin scripts); each character separately, without branches; only rows; classes stored as bytes and read back as a
+ * If more than eight characters need a look-up, it classifies up to four rows at once, and then each remaining
+ * character separately: this was fastest on multilingual text. Tried and dropped, because slower: a look-up with
+ * branches for each character (faster only for Latin scripts); each character separately, without branches; only rows; classes stored as bytes and read back as a
  * vector; unrolled look-ups; masks for Cyrillic; this function out of line. */
 FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n_left, size_t n, FB_V(bytes) v, fb_masks *m,
                                           int family) {
@@ -105,6 +105,7 @@ FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n_left, size_t n,
     }
     if (__builtin_popcountll(rest) > 8) rest = FB_FN(look_up_rows)(p, rest, 4, v, &found);
     FB_FN(look_up_each)(p, rest, &found);
+    /* Combine the bits of the class numbers, as in classes.h: FB_UPPER is 1, FB_LOWER 2, FB_LETTER 3 … */
     uint64_t bit0 = found.bit[0], bit1 = found.bit[1], bit2 = found.bit[2];
     uint64_t upper = bit0 & ~bit1 & ~bit2, lower = bit1 & ~bit0 & ~bit2, mark = bit2 & ~bit1 & ~bit0;
     uint64_t number = bit2 & bit0 & ~bit1, stop = cut_first | (bit2 & bit1 & ~bit0);

@@ -45,7 +45,10 @@ static inline uint32_t fb_word_at(const uint8_t *p, size_t n_bytes) {
 
 /* The row of a character outside ASCII, without branches. A row has the classes of the 64 characters whose UTF-8
  * differs only in the last byte: bit i of row[k] is bit k of the class of the character whose last byte is 0x80 + i.
- * word: the character's UTF-8, as fb_word_at returns it; bytes after it may be set. */
+ * word: the character's UTF-8, as fb_word_at returns it; bytes after it may be set.
+ *
+ * An item of fb_row_index is one byte, so the numbers of the rows beyond U+FFFF (characters of four bytes) begin at 0
+ * again. These rows follow the others in fb_rows. */
 static inline const uint64_t *fb_row_of(uint32_t word, size_t n_bytes) {
     size_t three = (word & 0x0F) << 6 | (word >> 8 & 0x3F), four = three << 6 | (word >> 16 & 0x3F);
     if (four - 0x400 >= sizeof fb_row_index - 0x400) four = 0x400; /* not UTF-8: overlong, or beyond U+10FFFF */

@@ -229,7 +229,7 @@ FB_INLINE void fb_avx512_columns_turn(fb_avx512_columns *c, const fb_merge_table
 /* Merge all pieces, as fb_merge_fn in merging.h says: pieces of fewer than 16 bytes in columns if they fill a
  * group, all others in lanes. */
 static void fb_avx512_merge(const fb_merge_tables *tables, const fb_new_pieces *new) {
-    enum { N_LANES = FB_ABREAST / 4 * 3 };
+    enum { N_LANES = FB_ABREAST / 4 * 3 }; /* the groups have to fit into the first-level cache, too */
     fb_avx512_lane lanes[N_LANES] __attribute__((aligned(64))), *free = lanes, *end = lanes + N_LANES;
     fb_avx512_columns columns;
     fb_avx512_queue narrow, wide, widest;

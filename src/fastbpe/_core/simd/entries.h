@@ -56,7 +56,7 @@ static inline int fb_entry_pack(fb_entry *entry, const uint32_t *ids, size_t n) 
             if (ids[i] >> FB_ENTRY_ID_BITS) return 0;
             halves[i > 3] |= (uint64_t)ids[i] << (FB_ENTRY_ID_BITS * i & 63);
         }
-        halves[1] = (halves[1] | ids[3] >> 4) << FB_FREE_BITS;
+        halves[1] = (halves[1] | ids[3] >> 4) << FB_FREE_BITS; /* the low 4 bits of ids[3] fill halves[0] */
         memcpy(entry->ids, halves, sizeof(entry->ids));
     }
     entry->n_ids = (uint8_t)n;

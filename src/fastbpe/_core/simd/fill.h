@@ -18,6 +18,7 @@ enum { FB_INT_BYTES = 32 }; /* distance between two ints in the array */
 static inline __m128i fb_fill_four(void **items, const uint32_t *ids, __m128i first, __m128i last) {
     const __m128i zero = _mm_setzero_si128(), sign = _mm_set1_epi32(INT32_MIN);
     __m128i four = _mm_loadu_si128((const __m128i *)ids);
+    /* As 64-bit numbers, times FB_INT_BYTES. The comparison is unsigned: the sign bits are flipped, also in `last`. */
     __m128i low = _mm_unpacklo_epi32(four, zero), high = _mm_unpackhi_epi32(four, zero);
     _mm_storeu_si128((__m128i *)items, _mm_add_epi64(_mm_slli_epi64(low, 5), first));
     _mm_storeu_si128((__m128i *)items + 1, _mm_add_epi64(_mm_slli_epi64(high, 5), first));

@@ -3,8 +3,9 @@
  * The symbols of a piece are in the lanes of a few vectors, in order, and the keys of their pairs in the lanes of
  * as many other vectors. A merge closes the gap in all of them, so that the neighbours of a symbol stay next to
  * it. A key is rank << 6 | lane: the minimum of all keys, found in a few instructions, tells which pair to merge,
- * and where. A look-up of a pair compares all eight slots of a cache line at once. On both sides of a piece there
- * is a symbol that is in no pair (FB_NO_ID), so the ends of the piece need no special code. As in merge_batch.pyx,
+ * and where. The rank of a pair is also the id of the merged symbol. A look-up of a pair compares all eight slots
+ * of a cache line at once. On both sides of a piece there is a symbol that is in no pair (FB_NO_ID), so the ends of
+ * the piece need no special code. As in merge_batch.pyx,
  * pieces take turns: one is merged while the prefetched slots of the others arrive.
  *
  * With AVX-512, short pieces are stored across vectors instead, one piece per lane: see columns_avx512.h. */
@@ -49,7 +50,7 @@ typedef void (*fb_merge_fn)(const fb_merge_tables *tables, const fb_new_pieces *
 #define FB_ID_BITS 21
 #define FB_LINE 8        /* slots of a cache line */
 #define FB_NO_ID 0x1FFFFF /* a symbol that is in no pair; also the merged id of an empty slot, which is all ones */
-#define FB_NO_KEY (FB_NO_ID << 6) /* key of a pair that is not in the table */
+#define FB_NO_KEY (FB_NO_ID << 6) /* key of a pair that is not in the table; byte_keys has a greater NO_KEY instead */
 
 /* Return the home line (the first cache line to probe) of the pair left << FB_ID_BITS | right in the ranked table. */
 FB_INLINE const uint64_t *fb_pair_line(const fb_merge_tables *t, uint64_t pair) {

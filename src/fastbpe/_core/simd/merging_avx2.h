@@ -7,7 +7,7 @@ typedef struct {
     const fb_new_piece *piece;
     uint32_t n_ids, at; /* number of symbols left; place of the last merged symbol */
     uint32_t unused[3]; /* aligns ids + 1 and keys to 32 bytes */
-    uint32_t ids[1 + FB_PLACES + 16]; /* FB_NO_ID, then the symbols, and FB_NO_ID after them */
+    uint32_t ids[1 + FB_PLACES + 16]; /* FB_NO_ID, then the symbols (by place + 1), and FB_NO_ID after them */
     uint32_t keys[FB_PLACES];         /* by place, of the pair that begins there: rank << 6, or FB_NO_KEY */
 } fb_avx2_lane; /* state of one piece that takes turns */
 
@@ -32,7 +32,8 @@ FB_INLINE __m256i fb_avx2_pair_key(const fb_merge_tables *t, const uint64_t *lin
 #define FB_LOAD(from) _mm256_loadu_si256((const __m256i *)(from))
 #define FB_STORE(to, v) _mm256_storeu_si256((__m256i *)(to), v)
 
-/* Put a piece into a lane. Pieces of fewer than 32 bytes take no branch: their length cannot be predicted. */
+/* Put a piece into a lane. Pieces of fewer than 16 bytes take no branch, because their length cannot be predicted.
+ * Longer ones are copied, so that no vector reads beyond their end. */
 FB_INLINE void fb_avx2_begin(fb_avx2_lane *m, const fb_merge_tables *t, const fb_new_piece *piece, size_t n_vectors) {
     const __m256i n = _mm256_set1_epi32((int)piece->n_bytes), one = _mm256_set1_epi32(1);
     const __m256i no_id = _mm256_set1_epi32(FB_NO_ID), no_key = _mm256_set1_epi32(FB_NO_KEY);
@@ -84,7 +85,7 @@ FB_INLINE int fb_avx2_step(fb_avx2_lane *m, const fb_merge_tables *t, size_t n_v
     uint64_t left, right;
     if (best >= FB_NO_KEY) return 0;
     left = m->ids[at];
-    right = m->ids[at + 3];
+    right = m->ids[at + 3]; /* after the symbols at + 1 and at + 2, which merge */
     m->at = at;
     m->n_ids--;
     made = _mm256_set1_epi32((int)at);

@@ -7,7 +7,7 @@ typedef struct {
     uint64_t made; /* bit of the place of the last merged symbol; 0: none yet */
     const fb_new_piece *piece;
     uint32_t n_ids, unused[2];   /* number of symbols left; padding */
-    uint32_t ids[1 + FB_PLACES]; /* FB_NO_ID, then the symbols, and FB_NO_ID after them */
+    uint32_t ids[1 + FB_PLACES]; /* FB_NO_ID, then the symbols (by place + 1), and FB_NO_ID after them */
     uint32_t keys[FB_PLACES];    /* by place, of the pair that begins there: rank << 6, or FB_NO_KEY */
 } fb_avx512_lane; /* state of one piece that takes turns */
 
@@ -66,7 +66,7 @@ FB_INLINE int fb_avx512_step(fb_avx512_lane *m, const fb_merge_tables *t, size_t
     if (best >= FB_NO_KEY) return 0;
     id = best >> 6;
     left = m->ids[at];
-    right = m->ids[at + 3];
+    right = m->ids[at + 3]; /* after the symbols at + 1 and at + 2, which merge */
     m->made = made = (uint64_t)1 << at;
     m->n_ids--;
     behind = ~made & -made;

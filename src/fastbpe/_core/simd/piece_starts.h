@@ -43,6 +43,7 @@ FB_INLINE uint64_t FB_FN(starts_gpt2)(const uint8_t *p, size_t n, const fb_masks
 /* Newlines right after a run of other characters (for o200k also slashes among them); they belong to that run. */
 FB_INLINE uint64_t FB_FN(taken)(uint64_t other, const fb_masks * m, int slashes) {
     uint64_t first = m->newline & (other << 1), run, taken = 0;
+    /* Two carries, as in FB_FN(whole). A slash matters only after a newline; before it, it is in `other`. */
     if (!slashes || !(m->slash & (m->newline << 1))) return m->newline & ~(m->newline + first);
     run = m->newline | m->slash;
     while (first) {
@@ -67,7 +68,7 @@ FB_INLINE uint64_t FB_FN(blank_starts)(uint64_t blank, uint64_t newline, uint64_
     return (blank & ~(blank << 1)) | behind | (plain & (solid >> 1));
 }
 
-/* Piece starts in numbers: every n_digits digits. */
+/* Piece starts in numbers: every n_digits digits. Requires: n_digits < 64, because masks are shifted by it. */
 FB_INLINE uint64_t FB_FN(group_numbers)(uint64_t number, int n_digits) {
     uint64_t first = number & ~(number << 1), starts = first, whole = number;
     if (n_digits == 0 || !number) return starts;
@@ -157,8 +158,9 @@ FB_INLINE uint64_t FB_FN(starts_deepseek)(size_t n, const fb_masks *m, const fb_
     /* A single ASCII sign belongs to the ASCII letters after it, and to no other letters. */
     uint64_t plain = (m->upper | m->lower) & ~m->high & valid;
     uint64_t joined = plain & ((sign_start & ~m->high) << 1);
-    uint64_t rest = (plain + joined) & ~plain & words;
-    return FB_FN(blank_starts)(blank, newline, words | sign) | sign_start | rest |
+    /* The carry runs through these letters. A letter outside ASCII after them begins a piece. */
+    uint64_t after_joined = (plain + joined) & ~plain & words;
+    return FB_FN(blank_starts)(blank, newline, words | sign) | sign_start | after_joined |
            (words & ~(words << 1) & ~joined & ~((blank & ~newline) << 1)) | (m->east & ~(m->east << 1)) |
            FB_FN(group_numbers)(m->number, pattern->n_digits) | 1;
 }
@@ -185,13 +187,13 @@ FB_INLINE uint64_t FB_FN(starts_of)(const uint8_t *p, size_t n_left, size_t n, f
         uint64_t solid = fb_below(n) & ~m->blank;
         known = solid ? 64 - (size_t)__builtin_clzll(solid) : 0;
     }
-    size_t shown = n;
-    uint64_t starts = family == FB_GPT2     ? FB_FN(starts_gpt2)(p, n, m, &shown, *done)
-                      : family == FB_CL100K ? FB_FN(starts_cl100k)(p, n, m, &shown, *done, pattern)
-                      : family == FB_O200K  ? FB_FN(starts_o200k)(p, n, m, &shown, *done, pattern)
+    size_t n_decided = n;
+    uint64_t starts = family == FB_GPT2     ? FB_FN(starts_gpt2)(p, n, m, &n_decided, *done)
+                      : family == FB_CL100K ? FB_FN(starts_cl100k)(p, n, m, &n_decided, *done, pattern)
+                      : family == FB_O200K  ? FB_FN(starts_o200k)(p, n, m, &n_decided, *done, pattern)
                                             : FB_FN(starts_deepseek)(n, m, pattern);
     if (*done) return starts;
-    if (shown < known) known = shown;
+    if (n_decided < known) known = n_decided;
     starts &= known >= 63 ? ~(uint64_t)0 : ((uint64_t)2 << known) - 1;
     starts &= fb_below(n);
     *cut = 63 - (size_t)__builtin_clzll(starts | 1);

@@ -118,7 +118,7 @@ FB_INLINE __m256i fb_avx2_units(const void *data, size_t at, int unit) {
 }
 
 /* Write eight characters as UTF-8; return the address after the last. */
-FB_INLINE uint8_t *fb_avx2_put(uint8_t *to, __m256i c, int unit) {
+FB_INLINE uint8_t *fb_avx2_put_eight(uint8_t *to, __m256i c, int unit) {
     const __m256i six = _mm256_set1_epi32(0x3F), top = _mm256_set1_epi32(0x80);
     __m256i c6 = _mm256_srli_epi32(c, 6), last = _mm256_or_si256(_mm256_and_si256(c, six), top);
     __m256i is_2 = _mm256_cmpgt_epi32(c, _mm256_set1_epi32(0x7F)), low = is_2, high = _mm256_setzero_si256();
@@ -188,8 +188,8 @@ FB_INLINE size_t fb_avx2_transcode(const void *data, size_t *at, size_t n, int u
         }
         __m256i low = fb_avx2_units(data, i, unit), high = fb_avx2_units(data, i + 8, unit);
         if (unit > 1 && (fb_avx2_has_surrogate(low) || fb_avx2_has_surrogate(high))) break;
-        to = fb_avx2_put(to, low, unit);
-        to = fb_avx2_put(to, high, unit);
+        to = fb_avx2_put_eight(to, low, unit);
+        to = fb_avx2_put_eight(to, high, unit);
     }
     *at = i;
     return (size_t)(to - out);

@@ -53,6 +53,8 @@ static size_t fb_scalar_words(const uint8_t *text, size_t n, size_t *at, size_t 
 #endif
 
 #ifdef FB_FN
+/* Split from *at on: append the ends of pieces, until the end of the text or until `room` may not suffice for another
+ * block; return their number. at: receives the last end. Requires: *at < n; room > FB_ROOM. */
 static size_t FB_FN(words)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
                            const fb_words *w) {
     size_t here = *at, n_ends = 0;
@@ -71,7 +73,7 @@ static size_t FB_FN(words)(const uint8_t *text, size_t n, size_t *at, size_t *en
         cuts |= space & ~(space << 1 | (last == 0x20));
         cuts |= after << 1;
         cuts &= fb_below(n_here);
-        if (last < 0x80)
+        if (last < 0x80) /* bit 0 depends on the character before the block; the first block has no such character */
             cuts = (cuts & ~(uint64_t)1) | (uint64_t)fb_apart(w, last, text[here]);
         else
             cuts &= ~(uint64_t)1;
