@@ -154,7 +154,7 @@ class Encoding:
     def token_to_sequence(self, token_index: int) -> int | None:
         """Return the number of the text that a token belongs to, or None."""
         index = number(token_index)
-        if index > len(self):
+        if index > len(self):  # not >=: tokenizers accepts the index after the last token, too
             return None
         if not self.ranges:
             return 0

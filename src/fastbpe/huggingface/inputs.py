@@ -35,7 +35,7 @@ def sort_inputs(text: Any, text_pair: Any, *, is_split_into_words: bool) -> Inpu
     """Arrange the inputs of a call by kind. Returns None if the call must go to the original library.
 
     One reason is a text that is not exactly of type str or contains a lone surrogate: tokenizers may raise an
-    error for it.
+    error for it. An empty text_pair of a single row counts as None, as in transformers.
     """
     if is_split_into_words:
         return _sort_words(text, text_pair)

@@ -333,6 +333,7 @@ def find_plan(steps: Sequence[Step]) -> Plan | None:
     if _knows_first(before) or _knows_last(before):
         return plan
     plan = plan._replace(before=before, behind=behind)
+    # If no step changes the texts of runs, `as_bytes` decodes them, and the table has byte tokens, too.
     return plan if behind else plan._replace(each=each[:-1], as_bytes=ByteFallback(), has_bytes=False)
 
 

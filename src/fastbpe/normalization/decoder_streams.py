@@ -55,9 +55,9 @@ class Chain:
                 self.stages += _text_stages(step, errors)
                 continue
             is_text = isinstance(step, (steps_of.Fuse, steps_of.ByteLevel))
-            joins = all(isinstance(later, steps_of.Fuse) for later in steps[i + 1 : i + 2])
+            joins = i + 1 == len(steps) or isinstance(steps[i + 1], steps_of.Fuse)
             self.stages.append(_token_stage(step, errors, joins=joins))
-            if isinstance(self.stages[-1], _Ends):
+            if isinstance(self.stages[-1], _Ends):  # its items are parts of tokens
                 is_text = True
 
     def push(self, tokens: list[str]) -> str:
@@ -206,7 +206,10 @@ class _Changes(Stage):
 
 
 def _text_stages(step: Step, errors: str) -> list[Stage]:
-    """Create the stages of a step that changes the joined text. Some steps need all of it."""
+    """Create the stages of a step that changes the joined text. Some steps need all of it.
+
+    For the step, the joined text is a list of one token, which is both the first and the last.
+    """
     match step:
         case steps_of.Fuse():
             return []
@@ -238,7 +241,7 @@ class _Strip(Stage):
 
     def __init__(self, content: str, start: int, stop: int) -> None:
         self._content, self._start, self._stop = content, start, stop
-        self._held = ""
+        self._held = ""  # end of the text so far, which is removed unless more follows
 
     def push(self, items: list[str]) -> list[str]:
         text = "".join(items)

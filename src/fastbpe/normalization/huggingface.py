@@ -73,7 +73,9 @@ def _with_joined_maps(steps: Iterable[Step]) -> list[Step]:
     for step in steps:
         last = joined[-1] if joined else None
         both = last.then(step) if isinstance(last, _Each) and isinstance(step, _Each) else None
-        joined[len(joined) - (both is not None) :] = [both or step]
+        if both is not None:
+            joined.pop()
+        joined.append(both or step)
     return joined
 
 
@@ -230,6 +232,7 @@ class _Each:
     def then(self, step: _Each) -> _Each | None:
         """Return one step equivalent to this one followed by the next; None if none is found."""
         after = CharSet.from_ranges((code, code) for code in step.table)
+        # `step` would have to leave a spaced character and the spaces around it as they are.
         if self.spaced and (after | step.gone | step.spaced) & (self.spaced | CharSet.of(" ")):
             return None
         table = dict(step.table)

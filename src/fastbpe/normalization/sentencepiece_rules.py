@@ -26,6 +26,7 @@ _VALUE = 0x7FFFFFFF  # in the unit of a value: position of the target
 _OFFSET_SHIFT = 10  # bits below the offset to the children
 #: Maximum number of sources, each a prefix of the next: sentencepiece reads no more matches at a position.
 _MAX_NESTED = 31
+#: sentencepiece skips white space around the number, and accepts U+, a plus sign and 0x before its digits.
 _CODE_POINT = r"(?:U\+)?[\r\t\v\f]*\+?(?:0[xX])?([0-9A-Fa-f]+)[\r\t\v\f]*"
 
 
@@ -61,7 +62,10 @@ def _cached_charsmap(rule_name: str) -> bytes:
 
 
 def unpack_charsmap(packed: bytes) -> bytes:
-    """Decompress a file of the package; tools/gen_normalization_tables.py writes it."""
+    """Decompress a file of the package; tools/gen_normalization_tables.py writes it.
+
+    The file has the first bytes of all units of the trie, then the second bytes, and so on: they compress better.
+    """
     import zlib  # here, as few models need it
 
     charsmap = bytearray(zlib.decompress(packed))

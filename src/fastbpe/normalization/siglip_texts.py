@@ -21,6 +21,7 @@ _DELETED = dict.fromkeys(map(ord, _PUNCTUATION))
 
 def rules(unknown: str) -> TextRules:
     """Return the rules for a model with this unknown token."""
+    # The class's tokenize() puts U+2581 before a whole text, after replacing the text's own U+2581.
     inner, first = _Canonical(unknown, ""), _Canonical(unknown, METASPACE)
     front = Front(
         [Changed(inner, inner.sources)],

@@ -72,7 +72,10 @@ def ids_of_pieces(ids: Any, n_pieces: int) -> tuple[bool, list[int]]:
 
 
 def id_error(ids: Any) -> Exception:
-    """Return the error for ids if at least one of them is not an integer or has no piece."""
+    """Return the error for ids if at least one of them is not an integer or has no piece.
+
+    An integer beyond 32 bits has the wrong type in a list, but is out of range in a buffer, as in sentencepiece.
+    """
     for i in ids:
         try:
             int32("id", i)

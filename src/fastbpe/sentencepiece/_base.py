@@ -43,7 +43,7 @@ class Base(Methods):
         return_type: Any = None,
     ) -> None:
         self._use(None)
-        self._return_type = int
+        self._return_type = int  # the default of the next line
         self._return_type = self._resolve_return_type(return_type, out_type)
         self._add_bos = add_bos
         self._add_eos = add_eos
@@ -123,6 +123,7 @@ class Base(Methods):
         return b"" if self._model is None else self._model.model.serialized
 
     def _resolve_return_type(self, return_type: Any, out_type: Any, default: Any = None) -> Any:
+        """Return the return type of a call. default: type if neither is given; None: the constructor's type."""
         if out_type is not None:
             if return_type is not None:
                 raise ArgumentError("Cannot specify both out_type and return_type. Use return_type instead.")

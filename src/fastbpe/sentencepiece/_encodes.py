@@ -160,17 +160,14 @@ class Encodes(Base):
         Only a unigram model has several; models of other types raise RuntimeError.
         """
         return_type = self._resolve_return_type(return_type, out_type)
-        of_pieces = return_type is str or return_type is bytes
-        is_plain = return_type in ("serialized_proto", "proto")
         n = max(int32("nbest_size", self._nbest_size if nbest_size is None else nbest_size), 1)
         outs = []
         for text in input if isinstance(input, list) else [input]:
-            if return_type == "offset_mapping":
+            if return_type == "offset_mapping":  # here: an empty list raises nothing, as in sentencepiece
                 raise ArgumentError(f"unknown return_type={return_type}")
             if not isinstance(text, (str, bytes)):
                 raise ArgumentTypeError("Input must be str or bytes")
-            unknown = emit_unk_piece if of_pieces or is_plain else False
-            frame = _Frame(self, add_bos, add_eos, reverse, unknown, return_type)
+            frame = _Frame(self, add_bos, add_eos, reverse, emit_unk_piece, return_type)
             outs.append(self._best_of_one(text, n, return_type, frame))
         return outs if isinstance(input, list) else outs[0]
 
@@ -235,7 +232,7 @@ class Encodes(Base):
         texts = input if isinstance(input, list) else [input]
         outs = []
         for text in texts:
-            if return_type == "offset_mapping":
+            if return_type == "offset_mapping":  # here: as in nbest_encode
                 raise ArgumentError(f"unknown return_type={return_type}")
             if not isinstance(text, (str, bytes)):
                 raise ArgumentTypeError("Input must be str or bytes")

@@ -113,7 +113,7 @@ cdef class Facts:
 
     cdef list _facts(self, list ids, int fact):
         """Return a fact about each id; None if an id is not a plain int from 0 to _n_pieces - 1."""
-        ids = own(ids)
+        ids = own(ids)  # with a GIL still the caller's list, which may get shorter while this call yields the GIL
         cdef Py_ssize_t n = PyList_GET_SIZE(ids), at, i
         cdef list out = new_list(<size_t> n)
         hide(out)
@@ -141,7 +141,10 @@ cdef class Facts:
     # Encoding
 
     cdef list _pieces_of(self, list ids, bint as_bytes):
-        """Return the piece of each id; None if one is the unknown id, whose piece is a part of the text."""
+        """Return the piece of each id; None if one is the unknown id, whose piece is a part of the text.
+
+        Requires: each id has a piece, and no other thread has the list.
+        """
         cdef list names = self.piece_bytes if as_bytes else self._all_names()
         cdef Py_ssize_t n = PyList_GET_SIZE(ids), at, i
         cdef list out = new_list(<size_t> n)
@@ -169,7 +172,7 @@ cdef class Facts:
     cdef list _ids_of(self, list pieces, object kind):
         """Return the ids of pieces; None if a piece is unknown or not of type `kind`, which is str or bytes."""
         cdef dict ids = self._by_name() if kind is str else self._by_piece()
-        pieces = own(pieces)
+        pieces = own(pieces)  # may get shorter, as in _facts
         cdef Py_ssize_t n = PyList_GET_SIZE(pieces), at
         cdef list out = new_list(<size_t> n)
         cdef PyObject* found

@@ -25,14 +25,14 @@ def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
         with open(where, "rb") as file:
             return file.read(), where
     except OSError as error:
-        raise of_file(error, where) from error
+        raise file_error(error, where) from error
     except UnicodeEncodeError:
         raise ArgumentTypeError(
             f"the path of a model must be a str that UTF-8 can encode, not {where!r}"
         ) from None
 
 
-def of_file(error: OSError, path: str) -> ModelError | ArgumentError:
+def file_error(error: OSError, path: str) -> ModelError | ArgumentError:
     """Return sentencepiece's error for a file that cannot be read or written."""
     status = status_of(error)
     kind = ArgumentError if status == "INVALID_ARGUMENT" else ModelError

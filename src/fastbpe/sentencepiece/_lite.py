@@ -64,7 +64,7 @@ def flatbuffer(
     pairs_trie = _pairs_trie(pieces) if is_bpe or not skip_char_bigrams else b""
     unk_id = trainer.unk_id if has_trainer else 0
     if reason := _unusable(proto, pieces, types, scores, unk_id, is_bpe):
-        if is_bpe and "charsmap" not in reason:
+        if is_bpe and "charsmap" not in reason:  # sentencepiece checks the charsmap later, with the result
             raise ModelError(
                 "INTERNAL: Failed to initialize preliminary processor for BPE direct mapping: " + reason
             )
@@ -157,7 +157,7 @@ def _is_consistent(charsmap: bytes) -> bool:
         return False
     units = array("I", little_endian(charsmap[4 : 4 + n_trie], 4))
     for at, unit in enumerate(units):
-        is_value = unit & _IS_VALUE and at
+        is_value = unit & _IS_VALUE and at  # unit 0 is the root, which the last line checks
         if is_value and unit & _VALUE >= n_replacements:
             return False
         if not is_value and (
@@ -279,8 +279,8 @@ def _whole(pieces: Sequence[bytes], types: Sequence[int], scores: Sequence[int],
     messages.append(protobuf.bytes_field(3, protobuf.bytes_field(1, b"identity") + plain))
     processor = SentencePieceProcessor(model_proto=b"".join(messages))
     whole, has_bytes = bytearray(n), _has_bytes(pieces, types)
-    shown = [i for i in range(n) if types[i] not in _INVISIBLE and len(pieces[i]) <= _MAX_WHOLE_BYTES]
-    for i, ids in zip(shown, processor.encode([pieces[i] for i in shown]), strict=True):
+    tried = [i for i in range(n) if types[i] not in _INVISIBLE and len(pieces[i]) <= _MAX_WHOLE_BYTES]
+    for i, ids in zip(tried, processor.encode([pieces[i] for i in tried]), strict=True):
         if i == unk_id:
             whole[i] = not has_bytes and {*ids} <= {i, n}
         else:

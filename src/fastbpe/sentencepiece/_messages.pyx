@@ -1,7 +1,8 @@
 """SentencePieceText: pieces with their offsets in a text, and the protobuf message that contains them.
 
 A piece is a tuple: (piece, id, surface, begin, end). Its surface is the part of the text that it stands for,
-text[begin:end] in bytes; None: its message has no field `surface`.
+text[begin:end] in bytes; None: its message has no field `surface`. An id of -1, for no id, becomes 2**32 - 1, because
+the field is a uint32.
 """
 
 cimport cython
@@ -60,7 +61,7 @@ cdef size_t _piece_bytes(tuple item) except 0:
     """Return the length of the message of one piece, in bytes."""
     cdef bytes piece = item[0], surface = item[2]  # other types raise TypeError before anything is written
     cdef size_t n = <size_t> PyBytes_GET_SIZE(piece)
-    cdef size_t size = 4 + _width(n) + n
+    cdef size_t size = 4 + _width(n) + n  # 4: the tags PIECE, ID, BEGIN and END
     size += _width(<uint32_t> <long long> item[1]) + _width(item[3]) + _width(item[4])
     if surface is not None:
         n = <size_t> PyBytes_GET_SIZE(surface)
@@ -252,7 +253,7 @@ cdef class Surfaces:
             if pending:
                 at = self._add_bytes(pending, out, at)
                 pending.clear()
-            if at_start:
+            if at_start:  # at > 0: byte pieces have added text since
                 surface, at_start = self._surface(piece, token, at == 0)
             end = at + PyBytes_GET_SIZE(surface)
             out.append((piece, token, surface, at, end))

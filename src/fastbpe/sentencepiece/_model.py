@@ -24,9 +24,7 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, TypeVar
-
-    Name = TypeVar("Name", str, bytes)
+    from typing import Any
 
 Text = str | bytes
 

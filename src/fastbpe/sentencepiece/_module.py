@@ -8,7 +8,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import atomic_files
 from fastbpe.sentencepiece._arguments import int32
 from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, ModelError
-from fastbpe.sentencepiece._files import of_file, proto_bytes, read_model
+from fastbpe.sentencepiece._files import file_error, proto_bytes, read_model
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def convert_to_flatbuffer(
     try:
         atomic_files.write(output_file, converted)
     except OSError as error:
-        raise of_file(error, os.fsdecode(output_file)) from error
+        raise file_error(error, os.fsdecode(output_file)) from error
     return None
 
 

@@ -165,7 +165,7 @@ cdef class Methods:
         cdef object first = None, last = None, threads = None, text
         cdef bint plain
         cdef size_t n_held = 0
-        cdef list texts, outs, ids
+        cdef list texts, outs, ids, results
         if kind is None:
             kind = self._return_type
         if add_bos is None:
@@ -210,17 +210,17 @@ cdef class Methods:
         outs = encoder._to_lists(texts, None, None, _threads(num_threads))
         if kind is int and plain:
             return outs
-        texts = []
-        hide(texts)  # and its lists, until all are made: else the garbage collector would traverse them repeatedly
+        results = []
+        hide(results)  # and its lists, until all are made: else the garbage collector would traverse them repeatedly
         for ids in outs:
             ids = _finished(model, ids, kind, plain, first, last, reverse)
             if ids is None:
                 return None
             hide(ids)
-            texts.append(ids)
+            results.append(ids)
             yield_gil_after(<size_t> len(ids), &n_held)
-        show_all(texts)
-        return texts
+        show_all(results)
+        return results
 
     def encode_as_ids(self, input, **kwargs):
         """Encode like `encode`, to ids."""

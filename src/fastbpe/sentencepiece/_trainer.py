@@ -112,6 +112,12 @@ def _train(
     cut: Callable[[str], list[str]] | None = None,
     is_checked: bool = True,
 ) -> None:
+    """Train a model, and write it. The arguments are as in `Train`, but checked or converted:
+
+    options: sentencepiece's options, as texts by name.
+    normalizer: the rules of the SentencePieceNormalizer.
+    cut: function that calls the pretokenizer; is_checked: its joined parts must equal the sentence.
+    """
     # Imported here: importing them takes as long as importing all that encoding needs.
     from fastbpe.corpus.corpora import ReadingOptions
     from fastbpe.training.codepoint_model import vocabulary_text
@@ -163,7 +169,7 @@ def _train(
         _write(f"{trainer['model_prefix']}.model", sentencepiece_format.dump(model))
         _write(f"{trainer['model_prefix']}.vocab", vocabulary_text(model))
     if logstream is not None:
-        logstream.write("".join(f"{line}\n" for line in _told(report, trainer)))
+        logstream.write("".join(f"{line}\n" for line in _log_lines(report, trainer)))
 
 
 def _cutting(pretokenizer: Callable[[str], Sequence[str | bytes]]) -> Callable[[str], list[str]]:
@@ -212,7 +218,7 @@ def _spec_of(normalizer: Any) -> Spec | None:
 def _documents(paths: Iterable[str]) -> Iterator[bytes]:
     """Yield the contents of files in parts of many whole lines."""
     for path in paths:
-        with _named(path), open(path, "rb") as file:
+        with _file_errors(path), open(path, "rb") as file:
             waiting: list[bytes] = []  # parts of a line, until its end has been read
             while block := file.read(_BLOCK):
                 end = block.rfind(b"\n") + 1
@@ -249,18 +255,18 @@ def _sentences(iterator: Iterator[Any]) -> Iterator[bytes]:
 
 
 def _write(path: str, data: bytes) -> None:
-    with _named(path):
+    with _file_errors(path):
         atomic_files.write(path, data)
 
 
 @contextmanager
-def _named(path: str) -> Iterator[None]:
+def _file_errors(path: str) -> Iterator[None]:
     """Turn an OSError into a SpecError with sentencepiece's message. path: the file that is opened or written."""
     try:
         yield
     except OSError as error:
-        said = os.strerror(error.errno) if error.errno else str(error)
-        raise SpecError(f"{path}: {error.strerror}", f'"{path}": {said}', status_of(error)) from error
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise SpecError(f"{path}: {error.strerror}", f'"{path}": {reason}', status_of(error)) from error
 
 
 @contextmanager
@@ -275,7 +281,7 @@ def _as_sentencepiece_raises() -> Iterator[None]:
         raise kind(f"{error.code}: {detail}") from error
 
 
-def _told(report: CodePointReport, trainer: Spec) -> list[str]:
+def _log_lines(report: CodePointReport, trainer: Spec) -> list[str]:
     return [
         f"{counted(report.n_sentences, 'sentence')}, {counted(report.n_distinct_words, 'distinct word')}, "
         f"{counted(report.n_merges, 'merge')}",

@@ -43,12 +43,12 @@ def tokens_of(hf, cls, str text, adds_special):
     found = None if engine is None else ready(hf, engine, adds_special)
     if found is None or not (text.isascii() or are_texts((text,))):
         return None
-    tokenizer, frame, known, _, _ = <tuple>found
+    tokenizer, frame, tokens_by_id, _, _ = <tuple>found
     ids = tokenizer.encode(text, allowed_special="all")
     if len(ids) + frame.n_added > hf.model_max_length:
-        return None
+        return None  # the slow path warns
     try:
-        tokens = [known[token_id] for token_id in ids]
+        tokens = [tokens_by_id[token_id] for token_id in ids]
     except KeyError:
         return None
     engine.n_plain += 1
@@ -60,33 +60,34 @@ def tokens_of(hf, cls, str text, adds_special):
 
 
 def call_plain(hf, cls, text):
-    cdef list rows, texts
+    cdef list input_ids, texts  # input_ids: the ids of the text, or a list of ids for each text
     cdef dict columns
     engine = ready_engine(hf, cls)
     found = None if engine is None else ready(hf, engine, True)
     if found is None or "attention_mask" not in hf.model_input_names:
         return None
+    _, frame, _, plan, epoch = <tuple>found
     has_types = "token_type_ids" in hf.model_input_names
     if type(text) is str:
-        texts, rows = [text], ids_of(hf, found, text)
+        texts, input_ids = [text], ids_of(hf, found, text)
     elif type(text) is list:
-        texts, rows = [*text], rows_of(hf, found, text)
+        texts, input_ids = [*text], rows_of(hf, found, text)
     else:
         return None
-    if rows is None:
+    if input_ids is None:
         return None
-    columns = {"input_ids": rows}
+    columns = {"input_ids": input_ids}
     if type(text) is str:
         if has_types:
-            columns["token_type_ids"] = types_of((<tuple>found)[1], len(rows))
-        columns["attention_mask"] = [1] * len(rows)
+            columns["token_type_ids"] = types_of(frame, len(input_ids))
+        columns["attention_mask"] = [1] * len(input_ids)
     else:
         if has_types:
-            columns["token_type_ids"] = [types_of((<tuple>found)[1], len(<list>ids)) for ids in rows]
-        columns["attention_mask"] = [[1] * len(<list>ids) for ids in rows]
+            columns["token_type_ids"] = [types_of(frame, len(<list>ids)) for ids in input_ids]
+        columns["attention_mask"] = [[1] * len(<list>ids) for ids in input_ids]
     made = new(batch_encoding())
     made.data = columns
-    facts = engine, (<tuple>found)[4], engine.twin(), (<tuple>found)[3], texts, True
+    facts = engine, epoch, engine.twin(), plan, texts, True  # as in encodings._Texts
     made._encodings = LazyEncodings(facts, len(texts))  # encoded again only if a program reads it
     made._n_sequences = 1
     engine.n_plain += 1
@@ -161,7 +162,7 @@ cdef repeated(hf, engine, repeat, str text):
         (ids,), (spans,) = offsets.encode([text])
     if truncation is not None and len(ids) > truncation.limit:
         if truncation.strategy == "only_second":
-            return None
+            return None  # an error: there is no second text
         cut = slice(len(ids) - truncation.limit, None) if truncation.left else slice(truncation.limit)
         ids = ids[cut]
         spans = None if spans is None else spans[cut]

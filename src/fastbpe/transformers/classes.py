@@ -72,10 +72,11 @@ def _make(base: Any) -> type:
         "from_pretrained": _on_base(base, "from_pretrained"),
         "convert_to_native_format": _on_base(base, "convert_to_native_format"),
     }
-    own: list[type] = []
-    behind: dict[str, Any] = {}
+    own: list[type] = []  # receives the new class, which its methods need; a method may run only afterwards
+    behind: dict[str, Any] = {}  # methods of the second base
     if is_stock("_encode_plus", *_BESIDE_ENCODE):
         body["_encode_plus"] = _encode_plus(base, own)
+        # The stock __call__ calls _switch_to_input_mode, which few classes have. _call would leave it out.
         if is_stock("__call__", *_BEFORE_ENCODE) and not hasattr(base, "_switch_to_input_mode"):
             body["__call__"] = _call(base, own)
         if is_stock("encode", *_BEFORE_ENCODE):
@@ -233,6 +234,7 @@ def _like(method: Callable[..., Any], stock: Any) -> Callable[..., Any]:
 
 def _reduce(base: Any) -> Callable[..., Any]:
     def __reduce_ex__(self: Any, protocol: Any) -> Any:
+        # Below protocol 2, `function` would be copyreg._reconstructor, with the accelerated class as an argument.
         function, args, *rest = base.__reduce_ex__(self, max(2, int(protocol)))
         if rest and isinstance(rest[0], dict):
             rest[0] = {name: value for name, value in rest[0].items() if name != ENGINE}

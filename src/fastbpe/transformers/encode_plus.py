@@ -42,7 +42,7 @@ _SANITIZE = "sanitize_control_tokens"  # keyword that apply_chat_template passes
 ARRAYS = ("np", "pt")
 _MAX_REPEATS = 64
 #: Options of a call of the tokenizer itself for which `remembering` keeps facts.
-_DERIVED = {
+_REMEMBERED = {
     *("add_special_tokens", "padding", "truncation", "max_length", "stride", "return_tensors", "verbose"),
     *("return_token_type_ids", "return_attention_mask", "return_special_tokens_mask"),
     *("return_offsets_mapping", "return_length"),
@@ -76,7 +76,7 @@ _local = _Local()
 
 def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str, Any]) -> Any:
     """Handle a call of `_encode_plus`: return a BatchEncoding. Raises HandOver if the original must handle it."""
-    given = options
+    given = options  # as passed: the key under which encode_known finds the facts of this call
     if _SANITIZE in options:
         options = {**options}
         if options.pop(_SANITIZE):
@@ -135,7 +135,7 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
 
 @contextmanager
 def remembering(hf: Any, options: dict[str, Any]) -> Iterator[None]:
-    """Keep the facts of a call `hf(text, …)` that does not pad, and whose options are all in _DERIVED.
+    """Keep the facts of a call `hf(text, …)` that does not pad, and whose options are all in _REMEMBERED.
 
     transformers derives more options from those of the call, and from `truncation_side` and `model_max_length`.
     The facts include the values of these two attributes, and are used only while the tokenizer still has them.
@@ -147,8 +147,8 @@ def remembering(hf: Any, options: dict[str, Any]) -> Iterator[None]:
         yield
     finally:
         _local.found = before
-    is_derived = options.keys() <= _DERIVED and options.get("padding", False) is False
-    if is_derived and engine is not None and found:
+    is_remembered = options.keys() <= _REMEMBERED and options.get("padding", False) is False
+    if is_remembered and engine is not None and found:
         _remember(engine.whole_calls, options, (found[-1], hf.truncation_side, hf.model_max_length))
 
 

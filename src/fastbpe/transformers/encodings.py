@@ -46,7 +46,7 @@ class LazyEncodings(list[Any]):
         Returns None if the program may have changed the list or its items, or the original since the call.
         """
         call = self._call
-        if call is None or call[1] is not EPOCH[0]:
+        if call is None or call[1] is not EPOCH[0]:  # 1: the epoch, in a Call and in _Texts
             return None
         if self._own is None:
             self._own = readings_of(_whole(call))

@@ -34,8 +34,8 @@ logger = logging.getLogger("fastbpe.transformers")
 
 ENGINE = "_fastbpe_engine"  # in the __dict__ of an accelerated tokenizer from the start, and never in its pickle
 _NOT_READ: Any = object()
-_engines: weakref.WeakKeyDictionary[Any, weakref.ref[Engine]] = weakref.WeakKeyDictionary()
-_live: weakref.WeakSet[Engine] = weakref.WeakSet()
+_engines: weakref.WeakKeyDictionary[Any, weakref.ref[Engine]] = weakref.WeakKeyDictionary()  # newest, by original
+_live: weakref.WeakSet[Engine] = weakref.WeakSet()  # all, also several of one original
 _SETTINGS = ("truncation", "padding")
 FIRST_CALLS = 3  # calls that a waiting engine leaves to the original
 FIRST_CHARACTERS = 10_000  # of a call's texts, or number of ids to decode; a call with more makes the tables
@@ -156,7 +156,7 @@ class Engine:
             if self.read_state() == self._state:
                 return
         except Exception:  # tokenizers raises plain Exception for components written in Python
-            if self._state is None and self.reason is not None:
+            if self._state is None and self.reason is not None:  # `_make` has refused it already
                 return
         with self._lock:
             self._make()
