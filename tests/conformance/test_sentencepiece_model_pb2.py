@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import io
+import pickle
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -108,6 +111,14 @@ def test_fields_are_read_without_protobuf() -> None:
         model_proto=made()
     ).encode("low")
     assert model == ours.ModelProto.FromString(made())
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_messages_can_be_copied_and_pickled(copied: Callable[[Any], Any]) -> None:
+    model = ours.ModelProto.FromString(made())
+    for message in (model, model.trainer_spec, model.pieces[0]):
+        assert copied(message) == message
+        assert copied(message).SerializeToString() == message.SerializeToString()
 
 
 @pytest.mark.parametrize("end", [1, 7, 100, 400])

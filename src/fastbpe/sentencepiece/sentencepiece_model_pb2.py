@@ -169,6 +169,9 @@ class _Message:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).FromString, (self._data,)  # the default would set attributes
+
     def __str__(self) -> str:
         return "".join(self._lines(""))
 
