@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ pytest.importorskip("transformers")
 
 from transformers import BatchEncoding
 
-from fastbpe.transformers import accelerate, handled_call
+from fastbpe.transformers import accelerate, encodings, handled_call
 from helpers.transformers_behaviours import outcome
 from helpers.transformers_grid import FILES, TEXTS, TRAINED, WORDS, make
 from helpers.transformers_random import looked_at
@@ -55,6 +57,28 @@ def test_methods_that_read_do_not_encode_with_tokenizers(
     for _ in range(2):  # the second call may take another path
         made = ours(*args, **options)
         assert looked_at(made) == expected
+
+
+def test_threads_that_need_the_encodings_at_once_fill_the_list_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+
+    class Made(list[str]):
+        def __iter__(self) -> Iterator[str]:  # while one thread fills the list, another one comes
+            if not threads:
+                threads.append(threading.Thread(target=repr, args=(lazy,)))
+                threads[0].start()
+                threads[0].join(0.3)
+            return super().__iter__()
+
+    class Handled:
+        def encode(self) -> list[str]:
+            return Made(["a", "b"])
+
+    monkeypatch.setattr(encodings, "_whole", lambda call: call)
+    lazy = encodings.LazyEncodings(Handled(), 2)  # type: ignore[arg-type]
+    assert [*lazy] == ["a", "b"]
+    threads[0].join()
+    assert [*lazy] == ["a", "b"]
 
 
 def test_methods_follow_encodings_that_a_program_changed() -> None:

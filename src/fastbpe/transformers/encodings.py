@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.huggingface.encoding import Encoding
 from fastbpe.huggingface.inputs import Inputs
 from fastbpe.huggingface.rows import Plan
@@ -14,6 +15,7 @@ from fastbpe.transformers.readings import readings_of
 from fastbpe.transformers.snapshot import Twin
 from fastbpe.transformers.watching import EPOCH
 
+_filling = ForkSafeLock()
 _Texts = tuple[Engine, object, Twin, Plan, list[str], bool]  # fields of a Call of single texts, and adds_special
 
 
@@ -56,9 +58,10 @@ class LazyEncodings(list[Any]):
         call = self._call
         if call is not None:
             made = _whole(call).encode()
-            if self._call is not None:  # no other thread has filled the list
-                list.extend(self, made)
-                self._call = self._own = None
+            with _filling:
+                if self._call is not None:  # no other thread has filled the list
+                    list.__setitem__(self, slice(None), made)  # after a fork in between, the child does it again
+                    self._call = self._own = None
 
     def __len__(self) -> int:
         return self._n if self._call is not None else super().__len__()
