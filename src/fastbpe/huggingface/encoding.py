@@ -28,6 +28,8 @@ _SIDES = ("left", "right")
 
 
 def _column(name: str, doc: str) -> Any:
+    """Return a property: a copy of a column, which the source may compute alone, without all others."""
+
     def get(self: Encoding) -> Any:
         if self._source is not None:
             found = self._source.column(self, name, self._row)

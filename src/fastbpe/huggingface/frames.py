@@ -67,5 +67,5 @@ def frame_of(encoding: Any, *, pair: bool, probe: str) -> Frame | None:
     place = [item.sequence for item in items].index(0)
     before = [token_id for item in items[:place] for token_id in item.ids]
     behind = [token_id for item in items[place + 1 :] for token_id in item.ids]
-    encoding.pad(len(rows) + 1)
+    encoding.pad(len(rows) + 1)  # by one id, whose sequence id is then the last
     return Frame(tuple(items), n_added, before, behind, encoding.sequence_ids[-1])

@@ -61,6 +61,7 @@ def sort_inputs(text: Any, text_pair: Any, *, is_split_into_words: bool) -> Inpu
 
 
 def _sort_words(text: Any, text_pair: Any) -> Inputs | None:
+    """Do the work of `sort_inputs` for lists of words."""
     if type(text) not in (list, tuple) or not text:
         return None
     is_batched = type(text[0]) in (list, tuple)

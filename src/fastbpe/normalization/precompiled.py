@@ -162,7 +162,10 @@ def grapheme_class(name: str) -> CharSet:
 
 @cache
 def _classes() -> tuple[tuple[int, int, int], ...]:
-    """Return (first, last, class) of the characters that continue graphemes, as GraphemeRules needs them."""
+    """Return (first, last, class) of the characters that continue graphemes, as GraphemeRules needs them.
+
+    The classes are bits 0 to 4: JOINING, PREPENDED, JOINED, HANGUL, FLAG (see grapheme_rules.pyx).
+    """
     names = (("JOINING",), ("PREPENDED",), ("CONSONANTS", "PICTURES"), ("LEADS", "VOWELS", "TAILS"))
     found = [(*one, 1 << i) for i, some in enumerate(names) for one in _ranges(*some)]
     return (*found, (0xAC00, 0xD7A3, 1 << 3), (0x1F1E6, 0x1F1FF, 1 << 4))

@@ -32,6 +32,7 @@ class Decodes(Base):
         thread_pool: ThreadPool | None,
         return_bytes: bool | None,
     ) -> Any:
+        """Handle a call of `decode` that the compiled code does not handle."""
         return_type = self._resolve_return_type(return_type, out_type, default=str)
         if return_bytes is not None and return_type != "offset_mapping":
             raise ArgumentError("return_bytes is only supported when return_type='offset_mapping'")

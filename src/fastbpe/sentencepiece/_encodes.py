@@ -44,6 +44,7 @@ class Encodes(Base):
         out_type: Any,
         return_bytes: bool | None,
     ) -> Any:
+        """Handle a call of `encode` that the compiled code does not handle."""
         return_type = self._resolve_return_type(return_type, out_type)
         if return_bytes is not None and return_type != "offset_mapping":
             raise ArgumentError("return_bytes is only supported when return_type='offset_mapping'")
@@ -70,6 +71,7 @@ class Encodes(Base):
         threads: int | None,
         return_bytes: bool,
     ) -> Any:
+        """Encode one text. threads: result of `_threads`; return_bytes: for an offset mapping, as in `encode`."""
         model = self._loaded()
         if return_type is int:
             ids = model.ids(text, threads) if sampling is None else model.tokens(text, sampling).ids()
@@ -172,6 +174,7 @@ class Encodes(Base):
         return outs if isinstance(input, list) else outs[0]
 
     def _best_of_one(self, text: Text, n: int, return_type: Any, frame: _Frame) -> Any:
+        """Return the n best segmentations of a text: a list, or one message with all of them."""
         model = self._loaded()
         if return_type in ("serialized_proto", "proto"):
             found = model.best(text, n, offsets=True)
@@ -258,6 +261,7 @@ class Encodes(Base):
     def _sampling(
         self, enable_sampling: bool | None, nbest_size: int | None, alpha: float | None
     ) -> Sampling | None:
+        """Return how a call samples; None: it does not. Arguments: None: the constructor's value."""
         if enable_sampling is None:
             enable_sampling = self._enable_sampling
         nbest_size = self._nbest_size if nbest_size is None else nbest_size
@@ -364,12 +368,13 @@ class _Frame:
         bos, eos = self._ends()
         names: Sequence[Any] = model.model.pieces if as_bytes else model.names
         if self._emit_unk:
-            pieces = self._known(pieces, names, model)
+            pieces = self._with_unk(pieces, names, model)
         if self._reverse:
             pieces.reverse()
         return [names[i] for i in bos] + pieces + [names[i] for i in eos]
 
-    def _known(self, pieces: list[Any], names: Sequence[Any], model: LoadedModel) -> list[Any]:
+    def _with_unk(self, pieces: list[Any], names: Sequence[Any], model: LoadedModel) -> list[Any]:
+        """Replace each piece that the model does not have by `<unk>`. names: the piece of each id."""
         if model.unknown_id < 0:
             raise ArgumentError("INVALID_ARGUMENT: UNK token is not defined in this model.")
         known = model.ids_by_piece

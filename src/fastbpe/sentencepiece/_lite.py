@@ -228,7 +228,10 @@ def _pairs_trie(pieces: Sequence[bytes]) -> bytes:
 
 
 def _below(units: array[int], at: int) -> int:
-    """Return the base of a unit's children: the child of a byte is at base ^ byte, a value at the base itself."""
+    """Return the base of a unit's children: the child of a byte is at base ^ byte, a value at the base itself.
+
+    The offset to the base is in the bits from 10 on; with bit 9 (0x200), without its low 8 bits, which are 0.
+    """
     unit = units[at]
     return at ^ (unit >> 10) << ((unit & 0x200) >> 6)
 

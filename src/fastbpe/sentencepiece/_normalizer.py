@@ -128,6 +128,7 @@ class SentencePieceNormalizer:
 
 
 def _spec_of_model(data: bytes, where: str) -> bytes:
+    """Return the bytes of a model's NormalizerSpec; several are joined, which merges them, as in protobuf."""
     try:
         found = [
             data[field.start : field.end]
@@ -153,6 +154,7 @@ def _flag(name: str, value: Any) -> bool:
 
 
 def _rules(rule_tsv: Any, rule_name: Any, norm_map: Any) -> dict[str, Any]:
+    """Return the options of a NormalizerSpec with the rules of the first argument that is given."""
     if rule_tsv:
         data, where = read_model(rule_tsv)
         try:
@@ -178,6 +180,7 @@ def _rules(rule_tsv: Any, rule_name: Any, norm_map: Any) -> dict[str, Any]:
 
 
 def _listed(norm_map: Any) -> dict[str, str]:
+    """Check a norm_map, and return it as text → replacement."""
     if isinstance(norm_map, Mapping) or not isinstance(norm_map, Iterable):
         raise ArgumentTypeError("norm_map must be a list of (text, replacement) pairs")
     try:
@@ -202,6 +205,7 @@ def _listed(norm_map: Any) -> dict[str, str]:
 
 
 def _compiled(rules: Mapping[str, str]) -> bytes:
+    """Compile rules into a charsmap, with sentencepiece's errors."""
     if "" in rules:
         raise ArgumentError("INVALID_ARGUMENT: Source string cannot be empty.")
     for source, target in rules.items():

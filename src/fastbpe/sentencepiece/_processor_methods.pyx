@@ -183,7 +183,7 @@ cdef class Methods:
         if encoder is None or enable_sampling is not False or type(num_threads) is not int:
             return None
         if (kind is not int or emit_unk_piece is not True) and emit_unk_piece is not False:
-            return None
+            return None  # True changes pieces, but not ids
         plain = add_bos is False and add_eos is False and reverse is False
         if not plain:
             if not _are_flags(add_bos, add_eos, reverse):

@@ -6,12 +6,12 @@ from fastbpe._utils.threads import usable_threads
 from fastbpe.sentencepiece._arguments import int32
 from fastbpe.sentencepiece._errors import ArgumentTypeError
 
-_MOST = 1024
+_MAX_THREADS = 1024
 
 
 def n_threads(num_threads: int) -> int | None:
     """Return the number of threads, from 1 to 1,024; None (one per usable core) if num_threads is negative."""
-    return None if num_threads < 0 else max(1, min(num_threads, _MOST))
+    return None if num_threads < 0 else max(1, min(num_threads, _MAX_THREADS))
 
 
 def pool_threads(thread_pool: ThreadPool) -> int:

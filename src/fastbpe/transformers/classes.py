@@ -57,6 +57,7 @@ def accelerated_class(base: type) -> type:
 
 
 def _make(base: Any) -> type:
+    """Create the accelerated subclass of a tokenizer class. Methods that the class overrides still run."""
     from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
     def is_stock(*names: str) -> bool:
@@ -103,6 +104,8 @@ def _make(base: Any) -> type:
 
 
 def _encode_plus(base: Any, own: list[type]) -> Callable[..., Any]:
+    """Return a method that encodes with fastbpe, or else with the method of `base`. own: as in `_make`."""
+
     def _encode_plus(self: Any, text: Any, text_pair: Any = None, *args: Any, **options: Any) -> Any:
         if type(text) is str and text_pair is None and not args:
             made = encode_known(self, own[0], text, options)
@@ -265,7 +268,7 @@ def remake(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 
 def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
     function, args, *rest = self.__reduce_ex__(4)
-    copied = memo[id(self)] = function(*(args if function is new else copy.deepcopy(args, memo)))
+    copied = memo[id(self)] = function(*copy.deepcopy(args, memo))
     if rest and rest[0] is not None:
         copied.__dict__.update(copy.deepcopy(rest[0], memo))
     engine = self.__dict__.get(ENGINE)

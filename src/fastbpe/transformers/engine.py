@@ -264,6 +264,7 @@ class Engine:
         return copied
 
     def _read_post(self) -> Any:
+        """Return the state of the post-processor; None without one; b"" if it is written in Python."""
         now, (then, state) = EPOCH[0], self._read
         if now is not then:
             try:
@@ -274,6 +275,7 @@ class Engine:
         return state
 
     def _make(self) -> None:
+        """Make the tables for the original's present state, or set `reason`. The caller holds `_lock`."""
         original = self.original
         self._ready_at, self._tokenizer, self._twin = None, None, None
         self._frames, self._post = {}, _NOT_READ

@@ -87,7 +87,7 @@ def sampling_of(model: Any) -> str:
 
 
 def component_state(component: Any) -> Any:
-    """Return the pickled state of a tokenizer's component; None without a component."""
+    """Return the pickled state of a tokenizer's component, its compact JSON as bytes; None without a component."""
     return None if component is None else component.__getstate__()
 
 

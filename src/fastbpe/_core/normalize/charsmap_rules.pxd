@@ -42,7 +42,10 @@ cdef void mark_characters(uint8_t* starts, uint32_t c, int n_left) noexcept nogi
 
 
 cdef inline size_t below(const uint32_t* units, size_t at) noexcept nogil:
-    """Return the base of a unit: its children are at base ^ byte, its value at the base itself."""
+    """Return the base of a unit: its children are at base ^ byte, its value at the base itself.
+
+    The offset to the base is in the bits from 10 on; with bit 9 (0x200), without its low 8 bits, which are 0.
+    """
     return at ^ (<size_t> (units[at] >> 10) << ((units[at] & 0x200) >> 6))
 
 

@@ -62,7 +62,7 @@ cdef class Form(TextStep):
 
         Requires: no character before `at` interacts with those after it.
         """
-        cdef size_t begin = at, n_bytes  # begin: last starter, with which the next characters may compose
+        cdef size_t begin = at, n_bytes  # begin: last starter, or the first mark after it if it composes with none
         cdef uint16_t what, starter = 0, order = 0
         cdef uint32_t c
         while at < n:

@@ -230,7 +230,7 @@ FB_INLINE size_t fb_put_together(size_t *out, size_t base, uint64_t bits) {
         __m128i some = _mm512_castsi512_si128(places);
         _mm512_storeu_si512(out + i, _mm512_add_epi64(_mm512_cvtepu8_epi64(some), from));
         _mm512_storeu_si512(out + i + 8, _mm512_add_epi64(_mm512_cvtepu8_epi64(_mm_srli_si128(some, 8)), from));
-        places = _mm512_shuffle_i64x2(places, places, 0x39);
+        places = _mm512_shuffle_i64x2(places, places, 0x39); /* rotate: the next sixteen come first */
         i += 16;
     } while (i < n);
     return n;

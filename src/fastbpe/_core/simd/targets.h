@@ -71,9 +71,10 @@ static inline unsigned fb_present(unsigned sets) {
     if (!(r[2] >> 27 & 1)) return 0; /* OSXSAVE */
     uint64_t kept = fb_kept_registers();
     fb_cpuid(7, 0, r);
-    if ((kept & 0x06) == 0x06) found |= (r[1] >> 5 & 1 ? FB_AVX2 : 0) | (r[1] >> 8 & 1 ? FB_BMI2 : 0);
+    if ((kept & 0x06) == 0x06) /* XMM, YMM */
+        found |= (r[1] >> 5 & 1 ? FB_AVX2 : 0) | (r[1] >> 8 & 1 ? FB_BMI2 : 0);
 #ifndef __APPLE__ /* macOS saves AVX-512 registers only once a thread has used them, and does not announce it before */
-    if ((kept & 0xE6) == 0xE6)
+    if ((kept & 0xE6) == 0xE6) /* also masks, ZMM */
 #endif
         found |= (r[1] >> 30 & 1 ? FB_AVX512BW : 0) | (r[1] >> 31 & 1 ? FB_AVX512VL : 0) |
                  (r[1] >> 17 & 1 ? FB_AVX512DQ : 0) | (r[2] >> 6 & 1 ? FB_AVX512VBMI2 : 0);

@@ -54,6 +54,7 @@ FB_INLINE size_t fb_avx512_transcode(const void *data, size_t *at, size_t n, int
     for (; n - i >= 16; i += 16) {
         __builtin_prefetch((const uint8_t *)data + i * (size_t)unit + 1024); /* see FB_AHEAD */
         __m512i c = fb_avx512_units(data, i, unit);
+        /* is_2, is_3, is_4: characters of at least so many bytes */
         __mmask16 is_2 = _mm512_cmpge_epu32_mask(c, _mm512_set1_epi32(0x80));
         if (!is_2) {
             _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8(c));
@@ -170,6 +171,7 @@ FB_INLINE int fb_avx2_put_ascii(uint8_t *to, const void *data, size_t at, int un
     } else {
         __m256i low = fb_avx2_units(data, at, unit), high = fb_avx2_units(data, at + 8, unit);
         if (!_mm256_testz_si256(_mm256_or_si256(low, high), _mm256_set1_epi32(~0x7F))) return 0;
+        /* Packing mixes the halves of `low` and `high`: put their quarters in order. */
         low = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xD8);
         bytes = _mm_packus_epi16(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
     }

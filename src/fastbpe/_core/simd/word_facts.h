@@ -8,7 +8,8 @@
 
 /* Facts about the tokens of a vocabulary. A space stands for U+2581 if the text has spaces in its place. */
 typedef struct {
-    uint64_t within[128][2];   /* [c], bits by ASCII character: it may follow c inside a token */
+    uint64_t within[128][2];   /* [c], bits by ASCII character: it may follow c inside a token; if by_words, as far as
+                                * has_behind and has_before tell, so that all kernels split alike */
     const uint8_t *has_behind; /* bits by code point: inside some token another character follows it */
     const uint8_t *has_before; /* bits by code point: inside some token it follows another character */
     const uint64_t *pairs;     /* bits by fb_pair_bit: the two characters may be adjacent inside a token */
