@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Source(Protocol):
-        """Object that computes the columns of lazy encodings. may_overflow: truncation may have cut off parts."""
+        """Object that computes the columns of lazy encodings.
+
+        may_overflow: truncation may have cut off parts.
+        column: returns a column of row i; None: only `whole` can compute it.
+        whole: returns the encoding of row i with all its columns, parts and ranges.
+        """
 
         @property
         def may_overflow(self) -> bool: ...
@@ -59,7 +64,7 @@ class Encoding:
     @classmethod
     def of_source(cls, source: Source, row: int, ids: list[int]) -> Encoding:
         """Return an encoding that gets its other columns from a source, at first use."""
-        made = cls.__new__(cls)
+        made = cls.__new__(cls)  # without _parts and _ranges: reading `columns` sets them, see _become
         made._source, made._row, made._ids, made._columns = source, row, ids, None
         return made
 

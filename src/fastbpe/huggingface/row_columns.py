@@ -46,9 +46,9 @@ class RowColumns:
         word_ids: list[WordIds] | None = None,
     ) -> None:
         self._plan, self._inputs, self._layout, self._samples = plan, inputs, layout, samples
-        self._of_words, self._source, self._words_of, self._names = of_words, offsets, words_of, names
+        self._of_words, self._make_offsets, self._words_of, self._names = of_words, offsets, words_of, names
         self._word_ids = word_ids
-        self._traced: list[Encoded] | None = None
+        self._with_offsets: list[Encoded] | None = None  # the rows, encoded again for their spans
         self._last: tuple[int, list[tuple[list[int], Words]]] | None = None  # input, ids and words of its texts
 
     def column(self, name: str, i: int, ids: list[int]) -> list[Any] | None:
@@ -68,13 +68,14 @@ class RowColumns:
 
     def _offsets(self, i: int) -> list[Span] | None:
         """Return the offsets of row i. The first call encodes all rows again, with offsets."""
-        if self._traced is None:
+        if self._with_offsets is None:
             options: dict[str, Any] = {"words": self._of_words, "overflowing": self._samples is not None}
             try:
-                self._traced, _ = encode_rows(self._plan, self._inputs, offsets=self._source(), **options)
+                made, _ = encode_rows(self._plan, self._inputs, offsets=self._make_offsets(), **options)
             except HandOver:
                 return None
-        return self._layout.spans(i, self._traced[i].spans or ())
+            self._with_offsets = made
+        return self._layout.spans(i, self._with_offsets[i].spans or ())
 
     def _of_texts(self, name: str, i: int, ids: list[int]) -> list[list[Any]]:
         """Return the tokens or the word numbers of each text of row i."""

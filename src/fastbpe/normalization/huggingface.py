@@ -326,6 +326,7 @@ class _ReplaceMatches:
         from fastbpe.splitting.oniguruma import from_oniguruma
         from fastbpe.splitting.to_regex import EmptyMatchError, compile_regex
 
+        # _matches: function that finds matches, also empty ones; None: no match is empty.
         #: The pattern; None: it matches the empty text.
         self.regex: str | None = from_oniguruma(pattern)
         regex = self.regex

@@ -114,19 +114,19 @@ class Engine:
         self._state: State | None = None
         self._remembered: set[int] = set()  # see `remembered_specials`
         self._split_for: State | None = None  # state for which `_splits` is valid
-        self._splits = False
+        self._splits = False  # result of `splits_as_flagged`
         self._tokenizer: Tokenizer | None = None
         self._ready_at: object = None  # EPOCH[0] at the last check of the state
-        self._post: Any = _NOT_READ
+        self._post: Any = _NOT_READ  # the post-processor's state for which `_frames` and `_twin` are valid
         self._read: tuple[object, Any] = None, None  # EPOCH[0] and the post-processor's state
         self.names = Names(original)
         self.repeats: dict[Any, Any] = {}
         self.whole_calls: dict[Any, Any] = {}
         self.plain: tuple[object, dict[bool, tuple[Tokenizer, Frame, Tokens, Plan, object]]] = None, {}
-        self._built_post: Any = _NOT_READ
+        self._built_post: Any = _NOT_READ  # the post-processor's state in the tables: it decides offsets
         self._frames: dict[tuple[bool, bool], Frame | None] = {}
         self._twin: Twin | None = None
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # for making tables, frames and twins
         self.settings_lock = ForkSafeLock()
         self.n_changes = [0]
         if type(original) is tokenizers.Tokenizer:
@@ -240,7 +240,10 @@ class Engine:
         return self._splits
 
     def twin(self) -> Twin:
-        """Return an independent copy of the original's present state."""
+        """Return an independent copy of the original's present state.
+
+        Requires: `ready` and `frame` were called since the last change; they drop the copy of an older state.
+        """
         twin = self._twin
         if twin is None:
             with self._lock, as_errors():

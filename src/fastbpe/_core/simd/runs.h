@@ -84,6 +84,7 @@ static size_t FB_FN(runs)(const uint8_t *text, size_t n, size_t *at, size_t *end
         }
         starts &= ~(uint64_t)1;
         FB_V(put)(ends + n_ends, base, starts);
+        /* Flag the ends of gaps: the starts behind a byte of a gap. The number of a start is its index in `ends`. */
         for (uint64_t after = starts & (gap << 1); after; after &= after - 1)
             ends[n_ends + (size_t)__builtin_popcountll(starts & ((after & -after) - 1))] |= r->gap_flag;
         n_ends += (size_t)__builtin_popcountll(starts);
