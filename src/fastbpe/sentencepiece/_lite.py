@@ -21,7 +21,7 @@ from fastbpe.sentencepiece.sentencepiece_model_pb2 import ModelProto, Normalizer
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = ModelProto.SentencePiece.Type.values()
 _INVISIBLE = (_UNKNOWN, _CONTROL, _UNUSED, _BYTE)  # types of pieces that no text matches
-_MAX_PIECES = 16_000_000
+_MAX_PIECES = 16_000_000  # like the next one, a limit of sentencepiece
 _MAX_PIECE_BYTES = 4096
 _MAX_WHOLE_BYTES = 128  # longer pieces are not checked: they count as pieces that merging does not produce
 _MAX_SCORE = 2147483520.0  # the greatest float below 2**31
@@ -153,6 +153,7 @@ def _is_consistent(charsmap: bytes) -> bool:
         return True
     n_trie = struct.unpack_from("<I", charsmap)[0] if len(charsmap) > 4 else 0  # in bytes, like n_replacements
     n_replacements = len(charsmap) - 4 - n_trie
+    # 1024: the bytes of a block of 256 units, one per value of a byte
     if n_trie < 1024 or n_trie % 1024 or n_replacements <= 0 or charsmap[-1]:
         return False
     units = array("I", little_endian(charsmap[4 : 4 + n_trie], 4))

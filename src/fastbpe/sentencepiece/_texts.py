@@ -22,6 +22,7 @@ def parse(serialized: bytes, name: str = "SentencePieceText") -> Any:
 
 @cache
 def _message_class(name: str) -> Any:
+    """Return the class of a message with this name, as sentencepiece.proto describes it."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError as error:

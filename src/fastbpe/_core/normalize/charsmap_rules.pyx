@@ -48,7 +48,7 @@ cdef class Rules:
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(charsmap)
         cdef size_t n = <size_t> PyBytes_GET_SIZE(charsmap), n_trie, i
         n_trie = data[0] | data[1] << 8 | data[2] << 16 | <size_t> data[3] << 24 if n > 4 else 0
-        if n_trie == 0 or n_trie % 1024 or n_trie + 4 >= n:
+        if n_trie == 0 or n_trie % 1024 or n_trie + 4 >= n:  # 1024: 256 units, one per value of a byte
             raise FormatError(
                 f"precompiled_charsmap: {n} bytes do not contain a trie of {n_trie} bytes, which must be a "
                 "positive multiple of 1024, and replacements after it"
