@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastbpe import InvalidTokenError, Tokenizer
+from fastbpe._core.decode.decoder import Decoder
+from fastbpe._core.merge.vocabulary import NO_SLOTS, Vocabulary
 from helpers.sampling import n_rounds
 from helpers.shared_data import BYTES, corpus, published
 from reference import decode
@@ -130,6 +132,18 @@ def test_offsets_of_half_characters_point_at_their_replacement(tokenizer: Tokeni
     for method in (tokenizer._family.surfaces.decode_with_offsets, tokenizer.decode_tokens_bytes):
         with pytest.raises(InvalidTokenError, match="id 261 at position 1"):
             method([97, 261])
+
+
+def test_offset_of_an_empty_token_at_the_end_is_the_end_of_the_text() -> None:
+    tokens = [b"ab", "é".encode()[:1], "é".encode()[1:]]
+    ends = array.array("I", [2, 3, 4]).tobytes()
+    vocabulary = Vocabulary(
+        token_bytes=b"".join(tokens), token_ends=ends, pieces=NO_SLOTS, pairs=NO_SLOTS, drops_bytes=True
+    )
+    decoder = Decoder(vocabulary, [(3, b"")], joins=True)
+    assert decoder.decode_with_offsets([3]) == ("", [0])
+    assert decoder.decode_with_offsets([3, 0, 3, 3]) == ("ab", [0, 0, 2, 2])
+    assert decoder.decode_with_offsets([1, 3, 2, 3]) == ("é", [0, 0, 0, 1])
 
 
 @pytest.mark.daily

@@ -106,6 +106,11 @@ def test_changes_tell_what_is_lost(name: str, text: str, expected: list[tuple[in
     assert str(explanation).count("lost ") == len(expected)
 
 
+def test_change_of_a_token_without_text_is_only_that_token() -> None:
+    changes = made("codepoint trimming").explain("ab</s>", allowed_special="all").changes
+    assert [tuple(change) for change in changes] == [(2, 6, "</s>", "")]
+
+
 def test_long_piece_is_explained_in_time_of_its_length() -> None:
     text = "ab" * 20_000
     assert made("none").explain(text).ids == made("none").encode(text)

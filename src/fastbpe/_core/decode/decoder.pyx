@@ -386,6 +386,8 @@ cdef class Decoder(IdReader):
     def decode_with_offsets(self, ids, errors="replace"):
         """Decode ids, and list for each id the index of the first character that contains any of its bytes.
 
+        A token without bytes has the index of the character at its place, or the length of the text at the end.
+
         errors: "replace" or "strict".
         """
         cdef Ids values = Ids(NULL, 0, 0)
@@ -395,6 +397,7 @@ cdef class Decoder(IdReader):
         cdef size_t i, n
         cdef Py_ssize_t n_begun = 0
         cdef uint8_t* begins_here
+        cdef const uint8_t* begins_end
         cdef const uint8_t* utf8
         cdef Beginning beginning
         try:
@@ -404,13 +407,14 @@ cdef class Decoder(IdReader):
             text = PyUnicode_DecodeUTF8(data, <Py_ssize_t> sums.n_bytes, handler)
             begins = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> sums.n_bytes)
             begins_here = <uint8_t*> PyBytes_AS_STRING(begins)
+            begins_end = begins_here + sums.n_bytes
             utf8 = <const uint8_t*> PyBytes_AS_STRING(data)
             with nogil:
                 character_starts(utf8, sums.n_bytes, begins_here)
             offsets = []
             for i in range(values.n):
                 yield_gil_at(i)
-                offsets.append(n_begun - (not begins_here[0]))
+                offsets.append(n_begun - (begins_here < begins_end and not begins_here[0]))
                 slot_token(&self._slots[values.items[i]], &n)
                 if i < beginning.at and n:
                     n -= 1  # without the space that is left out
