@@ -50,16 +50,16 @@ cdef int defer_short(
     entry: the piece's PENDING entry in the first table; NULL: there is no entry.
     """
     cdef Entry pending
-    cdef uint64_t awaited = ~<uint64_t> 0  # n_settled * MAX_PIECES + number, as stored in PENDING entries
+    cdef uint64_t batch_and_number = ~<uint64_t> 0  # n_settled * MAX_PIECES + number, as stored in PENDING entries
     cdef size_t number
     if entry != NULL:
-        memcpy(&awaited, entry.ids, sizeof(awaited))
-    if awaited // MAX_PIECES == cache.n_settled:
-        return _leave_gap(cache, tables, awaited % MAX_PIECES, out)
+        memcpy(&batch_and_number, entry.ids, sizeof(batch_and_number))
+    if batch_and_number // MAX_PIECES == cache.n_settled:
+        return _leave_gap(cache, tables, batch_and_number % MAX_PIECES, out)
     number = _add_pending(cache, <const uint8_t*> probe, length, SHORT_BYTES + 1)
-    awaited = cache.n_settled * MAX_PIECES + number
+    batch_and_number = cache.n_settled * MAX_PIECES + number
     pending.low, pending.high = probe.low, probe.high
-    memcpy(pending.ids, &awaited, sizeof(awaited))
+    memcpy(pending.ids, &batch_and_number, sizeof(batch_and_number))
     pending.n_ids = PENDING
     if entry == NULL:
         entry = put_entry(cache, probe.line, &pending)

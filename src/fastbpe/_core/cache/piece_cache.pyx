@@ -138,6 +138,7 @@ cdef int probe_group(
         n_long = _probe(cache, data, start, ends, 0, n_inside, 0)
         if n_inside:
             start = ends[n_inside - 1] & ~UNMATCHED
+        # The copy begins at offset `tail` of the text, so this address makes offsets of the text refer to the copy.
         n_long = _probe(cache, cache.tail - tail, start, ends, n_inside, n_pieces, n_long)
     for i in range(n_long):
         hash = cache.probes[cache.long_ones[i]].low

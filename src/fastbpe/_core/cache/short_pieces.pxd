@@ -16,7 +16,7 @@ cdef inline Entry* line_beside(const Cache* cache, Entry* line, int i) noexcept 
     return &cache.entries[(line - cache.entries) ^ 2 * i]
 
 
-cdef inline Entry* find_in_line(Entry* line, const Probe* probe) noexcept nogil:
+cdef inline Entry* entry_in_line(Entry* line, const Probe* probe) noexcept nogil:
     """Entry of the piece in one line, or NULL."""
     if line[0].low == probe.low and line[0].high == probe.high:
         return line
@@ -28,7 +28,7 @@ cdef inline Entry* find_short(const Cache* cache, const Probe* probe) noexcept n
 
     Requires: the table exists, and probe.line is its home line.
     """
-    cdef Entry* entry = find_in_line(probe.line, probe)
+    cdef Entry* entry = entry_in_line(probe.line, probe)
     return entry if entry != NULL or not probe.line[1].n_ids else find_beside(cache, probe)
 
 
@@ -49,7 +49,7 @@ cdef inline void bring_home(Cache* cache, const Probe* probe, Entry* entry) noex
     """
     cdef Entry* other = &probe.line[victim_place(cache)]
     cdef Entry swapped = other[0]
-    if <size_t> (entry - probe.line) > 1:
+    if <size_t> (entry - probe.line) > 1:  # not in the home line: an entry before it gives a huge number
         cache.cost += 1
         other[0] = entry[0]
         entry[0] = swapped

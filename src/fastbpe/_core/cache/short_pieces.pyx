@@ -2,7 +2,8 @@
 
 This is a set-associative hash table. Each of its lines has two entries of 32 bytes, and fills one cache line. A
 piece is in its home line or in one of the three lines next to it. The four lines share their probe sequences, so
-entries may move among them. When all eight entries are in use, a new piece evicts one from its home line.
+entries may move among them. When all eight entries are in use, a new piece evicts one from its home line. The first
+entry of a line is used before the second, so a line is full if line[1].n_ids is not 0.
 """
 
 # Tried and dropped: a second, smaller table for pieces of up to 7 bytes: waits longer for memory than one table.
@@ -50,7 +51,7 @@ cdef Entry* find_beside(const Cache* cache, const Probe* probe) noexcept nogil:
     cdef int i
     for i in range(1, PROBED_LINES):
         line = line_beside(cache, probe.line, i)
-        entry = find_in_line(line, probe)
+        entry = entry_in_line(line, probe)
         if entry != NULL or not line[1].n_ids:
             break
     return entry

@@ -27,7 +27,7 @@ cdef class TwoPhases:
     cdef uint8_t* _borders
     cdef uint32_t* _n_bytes
     cdef uint64_t* _joins
-    cdef int _fill_joins(self, const uint64_t* joins, size_t n) except -1
+    cdef int _fill_joins(self, const uint64_t* pairs, size_t n) except -1
     cdef int _add_members(self, members) except -1
     cdef int _add_border(self, uint32_t left, uint32_t right) except -1
 

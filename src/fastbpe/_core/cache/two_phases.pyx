@@ -84,7 +84,8 @@ cdef class TwoPhases:
         """A byte for each value of border_of(): 0 if no superword has such a border between two pieces."""
         return (<const char*> self._borders)[:1 << 16]
 
-    cdef int _fill_joins(self, const uint64_t* joins, size_t n) except -1:
+    cdef int _fill_joins(self, const uint64_t* pairs, size_t n) except -1:
+        """Set the bit of each pair of ids in _joins, and record its border. pairs, n: the argument `joins`."""
         cdef size_t i, bit
         cdef int bits = table_bits(BITS_PER_JOIN * n)
         cdef uint32_t left, right
@@ -93,7 +94,7 @@ cdef class TwoPhases:
             raise MemoryError(f"no memory for {n} pairs of neighbouring ids")
         self.phases.shift = <uint32_t> (64 - bits)
         for i in range(n):
-            left, right = <uint32_t> (joins[i] >> 32), <uint32_t> (joins[i] & 0xFFFFFFFF)
+            left, right = <uint32_t> (pairs[i] >> 32), <uint32_t> (pairs[i] & 0xFFFFFFFF)
             if left >= self.words.tables.n_ids or right >= self.words.tables.n_ids:
                 raise ValueError(f"neighbours {left} and {right} of a superword: there are only {self.words.n_ids} ids")
             bit = join_bit(&self.phases, left, right)
@@ -109,16 +110,16 @@ cdef class TwoPhases:
         cdef const Tables* tables = &self.words.tables
         cdef uint32_t i
         cdef const uint8_t* token
-        cdef set first = set(), last = set()
+        cdef set first_bytes = set(), last_bytes = set()
         for i in members:
             if i >= tables.n_ids:
                 raise ValueError(f"id {i} in a superword: there are only {tables.n_ids} ids")
             if token_length(tables, i):
                 token = tables.token_bytes + token_start(tables, i)
-                first.add(token[0])
-                last.add(token[token_length(tables, i) - 1])
-        for before in last:
-            for behind in first:
+                first_bytes.add(token[0])
+                last_bytes.add(token[token_length(tables, i) - 1])
+        for before in last_bytes:
+            for behind in first_bytes:
                 self._borders[border_of(before, behind)] = 1
         if members:
             memset(self._joins, 0xFF, max(<size_t> 1 << (64 - self.phases.shift) >> 3, sizeof(uint64_t)))

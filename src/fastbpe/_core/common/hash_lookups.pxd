@@ -82,12 +82,12 @@ cdef inline int32_t pair_key(const Pairs* pairs, uint32_t left, uint32_t right) 
     cdef const uint64_t* slots = pairs.ranked
     cdef size_t i = pair_home(left, right, pairs.shift), k
     cdef uint64_t key = <uint64_t> left << RANKED_BITS | right, word = NO_PAIR, slot
-    cdef bint is_known = False
+    cdef bint is_absent = False
     for k in range(4):
         slot = slots[_around(i, k)]
         word = slot if slot >> RANKED_BITS == key else word
-        is_known |= slot == NO_PAIR
-    if not likely(is_known | (word != NO_PAIR)):
+        is_absent |= slot == NO_PAIR  # an empty slot ends the probe sequence
+    if not likely(is_absent | (word != NO_PAIR)):
         word = slots[ranked_slot(slots, pairs.shift, left, right)]
     return <int32_t> ((word & RANKED_MASK) << 6) | (<int32_t> (<int64_t> word >> 63) & NO_KEY)
 

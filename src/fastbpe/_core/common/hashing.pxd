@@ -1,6 +1,9 @@
 """Hash functions of bytes and numbers, and the loads that they use.
 
 They are not in `hash_tables`: most modules need its types, and Cython would translate these functions for each.
+
+The multipliers are those of well-known hash functions: degski's and Evensen's mixers, and xxHash. `.fbpe` files
+contain tables whose slots depend on them.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t

@@ -7,7 +7,7 @@ from fastbpe._core.common.memory cimport grown
 
 cdef enum:
     MIN_ESTIMATE_BYTES = 1 << 20  # below this size ids_expect() does nothing, and ids_reserve() grows the buffer
-    REMAPPED_FROM_IDS = 1 << 21  # ids in use from which _grown() uses grown() and not realloc()
+    REMAPPED_FROM_IDS = 1 << 21  # ids in use from which _grown() avoids realloc(), which copies the unused part too
     HUGE_PAGES_FROM_IDS = 1 << 22  # capacity at which ids_reserve() moves to huge pages
 
 

@@ -1,6 +1,6 @@
 cdef extern from *:
     """
-    #define FB_NOWHERE ((size_t) -1) /* place of text inserted before all other text; FB_NOWHERE + 1 is 0 */
+    #define FB_NOWHERE ((size_t) -1) /* place of text inserted before all other text; its end, FB_NOWHERE + 1, is 0 */
     """
     const size_t FB_NOWHERE
 

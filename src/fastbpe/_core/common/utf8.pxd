@@ -28,7 +28,7 @@ cdef inline size_t char_bytes(const uint8_t* text, size_t n, size_t at, uint32_t
         if n < 3 or text[1] >> 6 != 2 or text[2] >> 6 != 2:
             return 0
         c[0] = (lead & 0x0F) << 12 | <uint32_t> (text[1] & 0x3F) << 6 | (text[2] & 0x3F)
-        return 0 if c[0] < 0x800 or c[0] >> 11 == 0x1B else 3
+        return 0 if c[0] < 0x800 or c[0] >> 11 == 0x1B else 3  # overlong, or a surrogate
     if lead > 0xF4 or n < 4 or text[1] >> 6 != 2 or text[2] >> 6 != 2 or text[3] >> 6 != 2:
         return 0
     c[0] = (

@@ -147,11 +147,13 @@ cdef class Decoder(IdReader):
         cdef Ids part
         cdef Sums part_sums
         cdef Beginning part_beginning = beginning[0]
-        cdef size_t start = beginning.at - (beginning.n > 0), at, n
+        # With beginning.n, the token of ids[beginning.at - 1] is in the beginning, without its leading space.
+        cdef size_t n_spaces = beginning.n > 0  # spaces that the next part leaves out of its first token
+        cdef size_t start = beginning.at - n_spaces, at, n
         cdef list texts = []
         if not sums.n_empty or not sums.tags & NOT_ASCII or self._joins:
             return self._text(ids, sums, beginning, errors)
-        part_beginning.at = beginning.n > 0
+        part_beginning.at = n_spaces
         while start < ids.n:
             memset(&part_sums, 0, sizeof(Sums))
             at = start
@@ -162,12 +164,13 @@ cdef class Decoder(IdReader):
                 slot_add(self._slots, <uint64_t> self._n_ids + 1, ids.items[at], &part_sums)
                 at += 1
             if at > start:
-                part_sums.n_bytes -= part_beginning.at
-                part_sums.n_characters -= part_beginning.at
+                part_sums.n_bytes -= n_spaces
+                part_sums.n_characters -= n_spaces
                 part = Ids(ids.items + start, at - start, 0)
                 texts.append(self._text(&part, &part_sums, &part_beginning, errors))
                 memset(&part_beginning, 0, sizeof(Beginning))
                 part_beginning.data = b""
+                n_spaces = 0
             start = at + 1
         return "".join(texts)
 
@@ -238,6 +241,7 @@ cdef class Decoder(IdReader):
                 return None
             first = &decoding.items[0]
             self._find_beginning(&all_ids, &sums, &first.beginning, firsts)
+            # A beginning longer than the first part, or characters that end at empty tokens: the parts do not fit.
             if first.beginning.at >= first.n or (sums.n_empty and sums.tags & NOT_ASCII):
                 return self._text_in_parts(&all_ids, &sums, &first.beginning, errors)
             text = _new_text(&sums, &data, &width)
@@ -253,13 +257,13 @@ cdef class Decoder(IdReader):
         cdef int unknown = unknown_rule(unknown_ids)
         cdef list out = [], texts
         cdef size_t n_ids
-        cdef int most = _threads(num_threads)
+        cdef int n_threads = _threads(num_threads)
         iterator = iter(batch)
         hide(out)  # must be unreachable while it contains strs that are not filled
         while texts := next_batch(iterator, &n_ids):
             try:
-                if most > 1 and n_ids >= THREADS_IDS:
-                    self._decode_together(texts, handler, most, out, unknown, firsts)
+                if n_threads > 1 and n_ids >= THREADS_IDS:
+                    self._decode_together(texts, handler, n_threads, out, unknown, firsts)
                 else:
                     self._decode_each(texts, handler, out, unknown, firsts)
             except (KeyError, TypeError, ValueError) as error:

@@ -106,7 +106,7 @@ cdef class Decoding:
 
     cdef void _plan(self, list sequences) noexcept:
         """Make an item for each sequence, and tasks of neighbouring items with TASK_IDS ids or more in total."""
-        cdef size_t n_ids = 0, begun = 0
+        cdef size_t n_ids = 0, n_planned = 0  # ids of the items so far, and of those that have a task
         cdef Item* item
         for sequence in sequences:
             item = &self.items[self.n_items]
@@ -116,10 +116,10 @@ cdef class Decoding:
                 item.first = n_ids
                 n_ids += item.n
             self.n_items += 1
-            if n_ids - begun >= TASK_IDS:
+            if n_ids - n_planned >= TASK_IDS:
                 self._n_tasks += 1
                 self._starts[self._n_tasks] = self.n_items
-                begun = n_ids
+                n_planned = n_ids
         if self._starts[self._n_tasks] < self.n_items:
             self._n_tasks += 1
             self._starts[self._n_tasks] = self.n_items

@@ -34,7 +34,7 @@ cdef str REPLACEMENT = "\ufffd"
 
 
 cdef struct State:
-    uint8_t kept[4]  # waiting bytes, the start of a character
+    uint8_t kept[4]  # waiting bytes, the start of a character: at most 3, and one that _add_byte() adds
     size_t n_kept
     bint is_start  # at the start of a text, so a leading space is left out
     bint is_broken  # with byte_ids: the current run of byte tokens is not UTF-8, so each further one is U+FFFD

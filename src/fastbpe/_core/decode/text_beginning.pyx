@@ -21,7 +21,7 @@ cdef class FirstForms:
     """Bytes of ids at the beginning of a text, found once for each id.
 
     find: function that returns the bytes of an id there; None: decoding leaves the id out, and the next one begins
-        the text.
+        the text. The decoder must have no bytes for an id that is left out.
     """
 
     def __init__(self, find):

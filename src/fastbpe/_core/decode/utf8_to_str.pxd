@@ -62,7 +62,7 @@ cdef inline size_t _put_items(const uint8_t* data, size_t n, Character* out, siz
         else:
             if n - i < 4 or data[i + 1] >> 6 != 2 or data[i + 2] >> 6 != 2 or data[i + 3] >> 6 != 2:
                 break
-            c = (
+            c = (  # 4 bits of the lead byte, not 3: lead bytes from 0xF8 on give a code point beyond U+10FFFF
                 (lead & 0x0F) << 18 | <uint32_t> (data[i + 1] & 0x3F) << 12
                 | <uint32_t> (data[i + 2] & 0x3F) << 6 | (data[i + 3] & 0x3F)
             )

@@ -124,7 +124,7 @@ cdef class Tokens:
         cdef list out = new_list(self._ids.n)
         cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(self._text)
         cdef const uint32_t* offsets_of_bytes = self._normalized.text.offsets
-        cdef size_t n = <size_t> PyBytes_GET_SIZE(self._text), at = 0, counted = 0, i, offset, last = 0
+        cdef size_t n = <size_t> PyBytes_GET_SIZE(self._text), at = 0, n_characters = 0, i, offset, last = 0
         cdef Ints* ints = kept_ints()
         cdef object begin, end
         cdef tuple empty = None  # the previous span, if it is empty
@@ -136,13 +136,13 @@ cdef class Tokens:
         hide(out)
         for i in range(self._ids.n + 1):
             yield_gil_at(i)
-            # Token i begins where the previous token ends.
+            # Token i begins where token i - 1 ends: this round finds the position, and appends the span of i - 1.
             offset = offsets_of_bytes[self._ends[i - 1] if i else 0]
             if in_characters:
                 while at < n and at + min(fb_char_bytes(text[at]), n - at) <= offset:
                     at += min(fb_char_bytes(text[at]), n - at)
-                    counted += 1
-                offset = counted
+                    n_characters += 1  # that end at or before the offset
+                offset = n_characters
             if i and offset == last and empty is not None:
                 add_item(out, empty)
             elif i and offset == last:
@@ -292,6 +292,7 @@ cdef class TokenEncoder:
         if not self._pipeline.pieces.is_sentence:
             raise ValueError("a model that merges has only one segmentation of a text")
         with nogil:
+            # The lattice has 32-bit positions, up to n + 1.
             if self._normalizer.run(data, n, normalized) != 0 or normalized.n >= NONE - 2:
                 _no_memory(n)
             lattice_fill(lattice, tables.segmenting, normalized.data, normalized.n)
@@ -332,7 +333,7 @@ cdef class TokenEncoder:
         cdef Normalized* normalized = &out._normalized.text
         if self._normalizer.run(data, n, normalized) != 0:
             _no_memory(n)
-        if normalized.n >= NONE:
+        if normalized.n >= NONE:  # Tokens._ends has 32 bits
             _no_memory(n)
         if dropout > 0:
             self._encode_with_dropout(normalized.data, normalized.n, dropout, seed, scratch)
@@ -354,22 +355,23 @@ cdef class TokenEncoder:
             scratch.dropout = NULL
             dropout_free(&dropout)
 
-    cdef int _measure(self, Ids* made, Tokens out) except -1 nogil:
+    cdef int _measure(self, Ids* source, Tokens out) except -1 nogil:
         """Move the ids to `out`, and store the end of each. Fuse consecutive unknown ids, if the pipeline does so.
 
-        Requires: `made` has the ids of all of out._normalized, with an unknown id for each unknown character.
+        source: the ids of all of out._normalized, with an unknown id for each unknown character; empty afterwards if
+            they were moved without a copy.
         """
-        cdef size_t n_ids = made.n
+        cdef size_t n_ids = source.n
         cdef const uint32_t* ids
         out._ends = <uint32_t*> malloc((n_ids + 1) * sizeof(uint32_t))
         if out._ends == NULL:
             _no_memory(n_ids)
         if n_ids >= MOVED_FROM_IDS:
-            out._ids, made[0] = made[0], Ids(NULL, 0, 0)
+            out._ids, source[0] = source[0], Ids(NULL, 0, 0)
             ids = out._ids.items
         else:
             ids_reserve(&out._ids, n_ids)
-            ids = made.items
+            ids = source.items
         out._ids.n = self._ends_of(
             out._normalized.text.data, out._normalized.text.n, ids, n_ids, out._ids.items, out._ends
         )

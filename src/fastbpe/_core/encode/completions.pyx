@@ -81,6 +81,7 @@ cdef class SortedTokens:
         self._vocabulary = vocabulary
         tokens = vocabulary.tokens()
         ids = range(len(tokens)) if ids is None else ids
+        # The filter drops ids without a token: their bytes are b"".
         self._order = array("I", sorted(filter(tokens.__getitem__, ids), key=tokens.__getitem__))
         self._sorted = self._order
 
@@ -200,21 +201,21 @@ cdef class _Lists:
         self._by_hash = {}
 
     cdef int add(self, const uint32_t* ids, size_t n) except -1:
-        cdef uint64_t mixed = n
+        cdef uint64_t hash_value = n
         cdef size_t i
-        cdef list one = ids_list(ids, n)
-        PyObject_GC_UnTrack(one)  # until `shown` returns it: garbage collections need not visit these lists
+        cdef list added = ids_list(ids, n)
+        PyObject_GC_UnTrack(added)  # until `shown` returns it: garbage collections need not visit these lists
         for i in range(n):
-            mixed = (mixed ^ ids[i]) * GOLDEN_RATIO
+            hash_value = (hash_value ^ ids[i]) * GOLDEN_RATIO
         while True:
-            known = self._by_hash.get(mixed)
-            if known is None:
-                self._by_hash[mixed] = one
-                self._all.append(one)
+            found = self._by_hash.get(hash_value)
+            if found is None:
+                self._by_hash[hash_value] = added
+                self._all.append(added)
                 return 0
-            if known == one:
+            if found == added:
                 return 0
-            mixed += 1
+            hash_value += 1
 
     cdef list shown(self):
         """Return all lists, tracked by the garbage collector again."""
@@ -319,6 +320,8 @@ cdef class _Trial:
             if i == self._ends.n:
                 at = self._splitter.split(self._split.items, self._split.n, at, &self._ends)
                 continue
+            # From the split text to the text: the line ending of a substitute stands for the tail up to _lines_end, and
+            # all other ends are as far from the end of the tail as before.
             end = self._ends.items[i] & ~UNMATCHED
             end = self._lines_end if end == 1 and self._lines_end else end + self._n_tail - self._n_split_tail
             if not self._ends.items[i] & UNMATCHED:

@@ -274,26 +274,27 @@ cdef bint _divide(
     pattern leaves some text out.
     """
     cdef const uint32_t* ids = scratch.ids.items
-    cdef size_t n_before = 0, n_all, near, far, place, i
+    cdef size_t n_near = room  # ids whose bytes are counted in n_bytes
+    cdef size_t n_bytes = 0, n_all, n_near_bytes, near, far, place, i
     for i in range(room):
-        n_before += token_length(&pipeline.vocabulary.tables, ids[i])
-    n_all = n_before
+        n_bytes += token_length(&pipeline.vocabulary.tables, ids[i])
+    n_all = n_bytes
     for i in range(room, scratch.ids.n):
         n_all += token_length(&pipeline.vocabulary.tables, ids[i])
     if n_all != _utf8_bytes(text, start, end):
         return False
-    place = _place_of_byte(text, start, end, n_before)
+    place = _place_of_byte(text, start, end, n_bytes)
     near = start
     far = _cut_within(pipeline, text, start, max(place, start + 1), end)
     if far <= place:
         near = far
         far = _cut_within(pipeline, text, place, place + 1, end)
-    n_all = _utf8_bytes(text, start, near)
-    while n_before > n_all:
-        room -= 1
-        n_before -= token_length(&pipeline.vocabulary.tables, ids[room])
-    found[0] = CutRange(near, room, far)
-    return n_before == n_all
+    n_near_bytes = _utf8_bytes(text, start, near)
+    while n_bytes > n_near_bytes:
+        n_near -= 1
+        n_bytes -= token_length(&pipeline.vocabulary.tables, ids[n_near])
+    found[0] = CutRange(near, n_near, far)
+    return n_bytes == n_near_bytes
 
 
 cdef size_t _utf8_bytes(const Text* text, size_t start, size_t end) noexcept nogil:
@@ -311,14 +312,14 @@ cdef size_t _place_of_byte(const Text* text, size_t start, size_t end, size_t n_
 
     If the text is UTF-8, the position is exactly n_bytes after start, even within a character.
     """
-    cdef size_t n = 0, place = start
+    cdef size_t n = 0, place = start, behind
     if text.is_utf8:
         return start + n_bytes
     while place < end:
-        n += _character_bytes(text, place, &start)
+        n += _character_bytes(text, place, &behind)
         if n > n_bytes:
             break
-        place = start
+        place = behind
     return place
 
 
@@ -349,8 +350,9 @@ cdef int _search(
 ) except -1 nogil:
     """Search from near towards last, which may be before it: in steps up to the limit, then by bisection.
 
-    step: units of the first step. Later steps cover most of the distance that remains according to the ids per
-        unit so far, so that few ids are counted in vain.
+    step: units of the first step. Callers pass half of n_ids: few texts have so many ids in so few units. Later
+        steps cover most of the distance that remains according to the ids per unit so far, so that few ids are
+        counted in vain.
 
     Requires: may_cut().
     """

@@ -87,16 +87,16 @@ cdef class Dropping:
         from functools import partial  # imported here: few programs drop merges
 
         cdef TextBatches batches = TextBatches(texts)
-        cdef Py_ssize_t n_jobs, i, n
+        cdef Py_ssize_t n_threads, n_jobs, i, n
         cdef Flag abandoned = Flag()
         if num_threads is not None:
             usable_threads(num_threads)
         hide(out)
         while batch := batches.next():
             n = len(batch)
-            n_jobs = n_threads_of(self._pipeline, num_threads) if batches.n_units >= THREADS_FROM_UNITS else 1
-            with CallPool(n_jobs - 1) as pool:
-                n_jobs = min(n, n_jobs * JOBS_PER_THREAD if n_jobs > 1 else 1)
+            n_threads = n_threads_of(self._pipeline, num_threads) if batches.n_units >= THREADS_FROM_UNITS else 1
+            n_jobs = min(n, n_threads * JOBS_PER_THREAD if n_threads > 1 else 1)
+            with CallPool(n_threads - 1) as pool:
                 try:
                     results = [
                         pool.submit(partial(

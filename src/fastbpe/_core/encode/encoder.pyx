@@ -265,7 +265,7 @@ cdef class Encoder:
             return self._finding((text,), allowed_special, disallowed_special).count(
                 text, max_tokens=max_tokens, num_threads=num_threads
             )
-        cdef bint may_use = may_use_threads(text, num_threads)
+        cdef bint may_use = may_use_threads(text, num_threads)  # first, because it checks num_threads
         if max_tokens is not None:
             return self._count_up_to(text, max_tokens)
         if may_use:

@@ -47,36 +47,38 @@ cdef int append_text_spans(
 
     trimmer: None leaves the spans unchanged.
     unit: SpanUnit of the spans.
+
+    Requires: there are as many spans as ids before the call, so that they have the same indices.
     """
     cdef Text view
     cdef size_t first = spans.n
     cdef Spans added
     cdef list found = None if trimmer is None else []
-    cdef PyObject* noted = NULL if trimmer is None else <PyObject*> found
+    cdef PyObject* found_pointer = NULL if trimmer is None else <PyObject*> found
     # A space of normalized text may come from a space of several bytes. Then only spans in characters can be
     # trimmed.
     cdef bint trims_characters = trimmer is not None and (
         pipeline.front is not None or pipeline.vocabulary.drops_bytes or pipeline.vocabulary.spelled is not None
     )
-    cdef int traced = CHARACTERS if trims_characters else unit
+    cdef int traced_unit = CHARACTERS if trims_characters else unit
     text_of(text, &view)
     try:
         if view.n < NOGIL_UNITS:
             offer_gil(scratch, view.n)
-            _append_spans(pipeline, &view, allowed, disallowed, scratch, spans, noted, traced)
+            _append_spans(pipeline, &view, allowed, disallowed, scratch, spans, found_pointer, traced_unit)
         else:
             scratch.n_held = 0
             ids_expect(&scratch.ids, view.n // UNITS_PER_ID)
             with nogil:
                 spans_expect(spans, view.n // UNITS_PER_ID)
-                _append_spans(pipeline, &view, allowed, disallowed, scratch, spans, noted, traced)
-        if scratch.beyond.n and traced == CHARACTERS:
+                _append_spans(pipeline, &view, allowed, disallowed, scratch, spans, found_pointer, traced_unit)
+        if scratch.beyond.n and traced_unit == CHARACTERS:
             _place_beyond(&view, scratch, spans)
         scratch.beyond.n = 0
         added = Spans(spans.items + first, spans.n - first, 0)
         if trimmer is not None:
-            trimmer.trim(scratch.ids.items + first, added.items, added.n, found, first, traced)
-        if traced != unit:
+            trimmer.trim(scratch.ids.items + first, added.items, added.n, found, first, traced_unit)
+        if traced_unit != unit:
             to_unit(&view, &added, unit)
     finally:
         text_release(&view)
@@ -178,7 +180,7 @@ cdef void _place_beyond(const Text* text, Scratch* scratch, Spans* spans) noexce
     """
     cdef const Ids* beyond = &scratch.beyond
     cdef Span span
-    cdef size_t k, start, end, n_bytes = _character_of(text, <size_t> -1)
+    cdef size_t k, start, end, n_bytes = _character_of(text, <size_t> -1)  # no text has that byte
     for k in range(0, beyond.n, 3):
         start, end = beyond.items[k + 1], beyond.items[k + 2]
         span = Span(start, end)
@@ -290,7 +292,7 @@ def traced_piece(Pipeline pipeline not None, str piece not None):
                 encode_pieces(
                     &scratch.tracing, &pipeline.pieces.traced, utf8.data, utf8.n, 0, scratch.ends.items, 1, trace
                 )
-            while i < trace.n:
+            while i < trace.n:  # item 0 is the number of ids; merge.spelling describes a trace
                 token, length, is_shared = trace.items[i] & 0xFFFFFF, trace.items[i] >> 24, False
                 i += 1
                 if length == 255:

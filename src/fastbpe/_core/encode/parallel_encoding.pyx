@@ -210,7 +210,7 @@ cdef class Jobs:
             out[0], scratch.ids = scratch.ids, own
             self._pool.give(scratch)
         for number in range(self.n_jobs):
-            self._jobs[number].is_part = False
+            self._jobs[number].is_part = False  # _counts has all counts; add_counts() adds n_ids only for parts
         if self._bad_text is not None:
             raise self._bad_text
         return 0
@@ -243,7 +243,7 @@ cdef class Jobs:
                 return
             scratch = self._pool.take()
             try:
-                self._do_jobs(scratch, self.n_jobs + 1)
+                self._do_jobs(scratch, self.n_jobs)
             finally:
                 self._pool.give(scratch)
         finally:
@@ -478,21 +478,21 @@ cdef class Jobs:
         cdef Job* job = &self._jobs[number]
         cdef Text* text = &self._texts[job.first]
         cdef size_t n_items
-        cdef list made = new_list(0)
-        hide(made)
-        made.extend(before)
+        cdef list ids = new_list(0)
+        hide(ids)
+        ids.extend(before)
         self._wait_for(number, scratch)
         # Estimate generously from the first part, up to one item per byte: a list with too little space is copied.
         n_items = <size_t> (min(ITEMS_PER_ID * job.n_ids / (job.end - job.start), <double> text.unit) * text.n)
-        expect_items(made, n_items + SPARE_ITEMS)
+        expect_items(ids, n_items + SPARE_ITEMS)
         while number < self.n_jobs and self._jobs[number].is_part and self._jobs[number].first == job.first:
             self._wait_for(number, scratch)
-            append_ids(made, self._jobs[number].ids, self._jobs[number].n_ids)
+            append_ids(ids, self._jobs[number].ids, self._jobs[number].n_ids)
             yield_gil_if_due()
             number += 1
-        made.extend(behind)
-        fit_list(made)
-        out.append(made)
+        ids.extend(behind)
+        fit_list(ids)
+        out.append(ids)
         return number
 
     cdef int _add_lists_of_texts(self, const Job* job, list out, tuple before, tuple behind) except -1:

@@ -118,10 +118,13 @@ cdef int _note_texts(const uint8_t* data, size_t at, const Ends* ends, PyObject*
 cdef int _merge_characters(
     const Tables* tables, const uint8_t* data, size_t n, size_t start, Scratch* scratch
 ) except -1 nogil:
-    """Do the work of merge_with_spans() for a vocabulary of characters, using the traces of its pieces."""
+    """Do the work of merge_with_spans() for a vocabulary of characters, using the traces of its pieces.
+
+    merge.spelling describes the items of a trace.
+    """
     cdef const Ends* ends = &scratch.ends
     cdef Ids* trace = &scratch.trace
-    cdef size_t k, i = 0, end, at, begin, length, left
+    cdef size_t k, i = 0, end, at, begin, length, n_ids
     cdef uint32_t item
     cdef bint is_shared  # the next id stands for the same bytes
     start_tracing(scratch)
@@ -133,9 +136,9 @@ cdef int _merge_characters(
         start = end
         if ends.items[k] & UNMATCHED:
             continue
-        left = trace.items[i]
+        n_ids = trace.items[i]
         i += 1
-        for _ in range(left):
+        for _ in range(n_ids):
             item = trace.items[i]
             length = item >> 24
             is_shared = False
@@ -301,7 +304,7 @@ cdef int _merge_known_bytes(
                     buffer_add(kept, data + i, 1)
         if kept.n:
             first_id = scratch.ids.n
-            encode_byte_pieces(tables, kept.items, kept.n, 0, &kept.n, 1, scratch)
+            encode_byte_pieces(tables, kept.items, kept.n, 0, &kept.n, 1, scratch)  # one piece, which ends at kept.n
             _add_spans_by_characters(tables, data, begin, end, &scratch.ids, first_id, scratch.spans)
         begin = end
     return 0
@@ -315,13 +318,14 @@ cdef int _add_spans_by_characters(
     tokenizers writes each byte as a character (GPT-2's bytes_to_unicode) and counts the bytes of these
     characters' UTF-8.
     """
-    cdef size_t n_left = _character_bytes(data[at]), n, start, token_at, token_end
+    cdef size_t n_left = _character_bytes(data[at])  # bytes of the character for data[at] that no id covers so far
+    cdef size_t n, start, token_at, token_end
     cdef uint32_t token
     for i in range(i, ids.n):
         token = ids.items[i]
         token_at = token_start(tables, token)
         token_end = tables.token_ends[token]
-        n = 0
+        n = 0  # bytes of the characters of the token
         while token_at < token_end:
             n += _character_bytes(tables.token_bytes[token_at])
             token_at += 1

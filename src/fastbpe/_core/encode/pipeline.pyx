@@ -119,11 +119,12 @@ cdef class Pipeline:
     cdef bint _may_cut_finding(self, SpecialMatcher tokens) noexcept nogil:
         """Do the work of may_cut() for a text in which `tokens` are found."""
         if self.front is not None and (self.form is None or self.front.prefix_space):
-            return False
+            return False  # other steps may look beyond a cut, and each part would get the space
         if tokens is None:
             return True
         if self.normalizing is not None and (tokens.ends_in_word or tokens.then is not None):
             return False  # text after such a token is normalized separately; after a cut it is not
+        # The front may turn text around a cut into a token of `then`.
         return tokens.cuttable and (self.front is None or tokens.then is None)
 
     cdef size_t cut(self, const Text* text, size_t start, size_t near) noexcept nogil:

@@ -25,7 +25,8 @@ cdef int encode_words(
 ) except -1 nogil:
     """Append the ids of the pieces of data[start:], for any kind of vocabulary.
 
-    Requires: scratch.ends has the pieces; with SENTENCE, scratch.total is the total before them.
+    Requires: scratch.ends has the pieces; with SENTENCE, no text is unmatched, and scratch.total is the total before
+        the pieces.
     """
     if tables.segmenting != NULL and tables.segmenting.kind == SENTENCE:
         return _encode_words(tables, data, n, start, scratch)

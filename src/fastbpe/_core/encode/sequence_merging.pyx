@@ -28,7 +28,7 @@ cdef enum:
     CHECKED_SEQUENCES = 1 << 7  # sequences between two checks of the clock, for signals
 
 
-cdef struct Ends:
+cdef struct SequenceEnds:
     # Growing array. Initialize with zeros; its owner frees the items.
     size_t* items
     size_t n
@@ -69,7 +69,7 @@ cdef class Merged:
 
     cdef SequenceVocabulary _vocabulary
     cdef Ids _ids
-    cdef Ends _ends  # end of each sequence's ids
+    cdef SequenceEnds _ends  # end of each sequence's ids
     cdef size_t _behind  # end, in the items, of the last part appended or merged; 0: none
     cdef Watch _watch
 
@@ -103,7 +103,7 @@ cdef class Merged:
 
     cdef int _merge_all(self, Sequences sequences, size_t first, size_t last) except -1 nogil:
         cdef size_t i, start
-        ends_reserve(&self._ends, last - first)
+        sequence_ends_reserve(&self._ends, last - first)
         for i in range(first, last):
             start = sequence_start(sequences, i)
             if start < sequences.ends[i]:
@@ -130,7 +130,7 @@ cdef class Merged:
         """Append the ids of a job of whole sequences."""
         cdef size_t before = self._ids.n, i
         self._copy(&job._ids, 0)
-        ends_reserve(&self._ends, job._ends.n)
+        sequence_ends_reserve(&self._ends, job._ends.n)
         for i in range(job._ends.n):
             self._ends.items[self._ends.n + i] = before + job._ends.items[i]
         self._ends.n += job._ends.n
@@ -141,6 +141,7 @@ cdef class Merged:
         part: the ids of a part that begins at items[start]. The first part of a sequence is joined to nothing.
         """
         cdef const uint32_t* lengths = self._vocabulary.lengths
+        # here, there: positions in the items at which the ids self._ids[i] and part._ids[k] begin
         cdef size_t i = self._ids.n, k = 0, here = self._behind, there = start
         if not self._behind:
             self._copy(&part._ids, 0)
@@ -174,7 +175,7 @@ cdef class Merged:
 
     def end_parts(self):
         """End the sequence of the parts that have been appended."""
-        ends_reserve(&self._ends, 1)
+        sequence_ends_reserve(&self._ends, 1)
         self._ends.items[self._ends.n] = self._ids.n
         self._ends.n += 1
         self._behind = 0
@@ -195,7 +196,7 @@ cdef class Merged:
         return _arrays(&self._ids, &self._ends)
 
 
-cdef int ends_reserve(Ends* ends, size_t n_more) except -1 nogil:
+cdef int sequence_ends_reserve(SequenceEnds* ends, size_t n_more) except -1 nogil:
     """Make space for n_more ends."""
     cdef size_t capacity
     cdef void* grown
@@ -211,7 +212,7 @@ cdef int ends_reserve(Ends* ends, size_t n_more) except -1 nogil:
     return 0
 
 
-cdef list _lists(const Ids* ids, const Ends* ends):
+cdef list _lists(const Ids* ids, const SequenceEnds* ends):
     """Cut ids into lists."""
     cdef list out = [], one
     cdef size_t start = 0, i
@@ -225,7 +226,7 @@ cdef list _lists(const Ids* ids, const Ends* ends):
     return out
 
 
-cdef tuple _arrays(Ids* ids, const Ends* ends):
+cdef tuple _arrays(Ids* ids, const SequenceEnds* ends):
     """Make arrays of ids, which become empty, and of offsets."""
     cdef Array offsets = int64_array(ends.n + 1)
     cdef size_t i
@@ -242,13 +243,13 @@ cdef class Expanded:
     """
 
     cdef Ids _symbols
-    cdef Ends _ends
+    cdef SequenceEnds _ends
 
     def __cinit__(self, SequenceVocabulary vocabulary not None, Sequences sequences not None):
         cdef const uint32_t* ids = sequences.items.items
         cdef const uint32_t* lengths = vocabulary.lengths
         cdef size_t n = sequences.items.n, n_symbols = 0, i, at = 0
-        ends_reserve(&self._ends, sequences.n)
+        sequence_ends_reserve(&self._ends, sequences.n)
         for i in range(sequences.n):
             while at < sequences.ends[i]:
                 n_symbols += lengths[ids[at]]

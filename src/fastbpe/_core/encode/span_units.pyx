@@ -135,8 +135,9 @@ cdef void bytes_to_unit(const uint8_t* data, size_t n, Spans* spans, int unit) n
 
     For str with surrogates, to_characters() and to_unit() do this, more slowly.
     """
-    cdef size_t i, start, end, at = 0, counted = 0, n_bytes
-    cdef uint64_t word, kept
+    cdef size_t i, start, end, n_bytes
+    cdef size_t at = 0, counted = 0  # offset reached, and the units of the characters that begin before it
+    cdef uint64_t word, span_bytes  # eight bytes, and 1 in each of them that is in the span
     cdef size_t ascii_end = 0  # data[at:ascii_end] is ASCII, if it is not empty
     cdef size_t next_scan = 0  # offset at which to search for ASCII again
     if unit == BYTES:
@@ -156,13 +157,13 @@ cdef void bytes_to_unit(const uint8_t* data, size_t n, Spans* spans, int unit) n
         n_bytes = end - start
         if start == at and 0 < n_bytes <= 8 and start + 8 <= n:
             word = eight_bytes(data + start)
-            kept = ONES >> (64 - 8 * n_bytes)
+            span_bytes = ONES >> (64 - 8 * n_bytes)
             spans.items[i].start = counted - (word & 0xC0 == 0x80)
             if unit == UTF16:
                 if word & 0xC0 == 0x80:
                     spans.items[i].start = counted - _width_around(data, start, unit)
-                counted += _sum_of_bytes(word >> 7 & word >> 6 & word >> 5 & word >> 4 & kept)
-            counted += n_bytes - _sum_of_bytes(word >> 7 & ~(word >> 6) & kept)
+                counted += _sum_of_bytes(word >> 7 & word >> 6 & word >> 5 & word >> 4 & span_bytes)
+            counted += n_bytes - _sum_of_bytes(word >> 7 & ~(word >> 6) & span_bytes)
             spans.items[i].end = counted
         else:
             if start < at:

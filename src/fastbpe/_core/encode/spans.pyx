@@ -27,7 +27,7 @@ cdef int spans_grow(Spans* spans) except -1 nogil:
     """Double the capacity. If it raises MemoryError, the spans are unchanged."""
     cdef size_t capacity = max(2 * spans.capacity, <size_t> FIRST_SPANS)
     cdef Span* items = <Span*> grown(
-        spans.items, spans.n * sizeof(Span), spans.n * sizeof(Span), capacity * sizeof(Span)
+        spans.items, spans.n * sizeof(Span), spans.capacity * sizeof(Span), capacity * sizeof(Span)
     )
     if items == NULL:
         with gil:

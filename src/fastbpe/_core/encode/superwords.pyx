@@ -61,18 +61,18 @@ cdef void _join_within_pieces(
     joins: bits, all 0 before the call.
     """
     cdef size_t k, end, i = 0
-    cdef uint64_t may = 0
+    cdef bint has_previous  # id i - 1 is in the same piece
     for k in range(n_ends):
         end = ends[k] & ~UNMATCHED
         if ends[k] & UNMATCHED:
             at = end
-        may = 0
+        has_previous = False
         while at < end and i < ids.n:
-            if may:
+            if has_previous:
                 joins[i >> 6] |= <uint64_t> may_join(phases, ids.items[i - 1], ids.items[i]) << (i & 63)
             at += phases.n_bytes[ids.items[i]]
             i += 1
-            may = 1
+            has_previous = True
 
 
 cdef void _join_pieces(

@@ -154,21 +154,24 @@ cdef size_t take_spare(Ids* ids, size_t n_units) noexcept:
 
     Returns the length of that text, or 0: then ids is unchanged. Requires: the GIL; `ids` owns no memory.
     """
-    cdef size_t capacity = 0, held
-    cdef void* items = _take_spare(&_spares[0], sizeof(uint32_t), n_units, &capacity, &held)
+    cdef size_t capacity = 0, n_spare_units
+    cdef void* items = _take_spare(&_spares[0], sizeof(uint32_t), n_units, &capacity, &n_spare_units)
     if items != NULL:
         ids[0] = Ids(<uint32_t*> items, 0, capacity)
-    return held
+    return n_spare_units
 
 
 cdef int64_t* take_spare_int64s(size_t n_units, size_t* capacity) noexcept:
     """Do the work of take_spare() for arrays of spans_array(); NULL if no array fits."""
-    cdef size_t held
-    return <int64_t*> _take_spare(&_spares[1], sizeof(int64_t), n_units, capacity, &held)
+    cdef size_t n_spare_units
+    return <int64_t*> _take_spare(&_spares[1], sizeof(int64_t), n_units, capacity, &n_spare_units)
 
 
 cdef void _keep_spare(Spares* spares, Spare spare, size_t item_size) noexcept:
-    """Keep the memory of a dropped array; free the oldest kept ones if that exceeds a limit."""
+    """Keep the memory of a dropped array; free the oldest kept ones if that exceeds a limit.
+
+    Requires: it takes at most MAX_SPARE_BYTES, so that it fits once all others are free.
+    """
     lock(&_spares_lock)
     while spares.n == MAX_SPARES or spares.n_bytes + spare.capacity * item_size > MAX_SPARE_BYTES:
         free(_without(spares, 0, item_size).items)
@@ -179,8 +182,9 @@ cdef void _keep_spare(Spares* spares, Spare spare, size_t item_size) noexcept:
 
 
 cdef void* _take_spare(
-    Spares* spares, size_t item_size, size_t n_units, size_t* capacity, size_t* held
+    Spares* spares, size_t item_size, size_t n_units, size_t* capacity, size_t* n_spare_units
 ) noexcept:
+    """Do the work of take_spare() for items of any size. n_spare_units: receives its result."""
     cdef Spare taken = Spare(NULL, 0, 0)
     cdef size_t i
     lock(&_spares_lock)
@@ -191,7 +195,7 @@ cdef void* _take_spare(
     unlock(&_spares_lock)
     if taken.items != NULL:
         capacity[0] = taken.capacity
-    held[0] = taken.n_units
+    n_spare_units[0] = taken.n_units
     return taken.items
 
 

@@ -115,7 +115,6 @@ cdef class ByText(Splitter):
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef size_t start = at, last = at  # start of the piece, and end of the last match
-        cdef bint follows = False
         cdef uint8_t first = self._text[0]
         cdef const uint8_t* found
         while at + self._n <= n:
@@ -126,7 +125,7 @@ cdef class ByText(Splitter):
             if memcmp(found, self._text, self._n) != 0:
                 at += 1
                 continue
-            if at > start and not (self._runs and follows and at == last):
+            if at > start and not (self._runs and at == last):
                 ends_add(ends, at | (UNMATCHED if self._matches else 0))
             if self._matches:
                 ends_add(ends, at + self._n)
@@ -134,7 +133,7 @@ cdef class ByText(Splitter):
             else:
                 start = at
             at += self._n
-            last, follows = at, True
+            last = at
         if start < n:
             ends_add(ends, n | (UNMATCHED if self._matches else 0))
         return n

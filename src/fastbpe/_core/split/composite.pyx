@@ -194,28 +194,33 @@ cdef class GroupedFromRight(Splitter):
         self.holds_gil = splitter.holds_gil
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        cdef size_t begin = ends.n, begun = at, first, i, start = at
+        cdef size_t begin = ends.n, call_start = at, first, i, start = at
         while at < n:
             at = self.splitter.split(data, n, at, ends)
         first = ends.n
         for i in range(begin, first):
             if not ends.items[i] & UNMATCHED:
-                self._group(data, start, ends.items[i], begun, ends)
+                self._group(data, start, ends.items[i], call_start, ends)
             start = ends.items[i] & ~UNMATCHED
         ends_add(ends, n)
         memmove(ends.items + begin, ends.items + first, (ends.n - first) * sizeof(size_t))
         ends.n -= first - begin
         return n
 
-    cdef int _group(self, const uint8_t* data, size_t start, size_t end, size_t begun, Ends* ends) except -1 nogil:
-        """Append the starts of the groups of a run, from left to right, if they are after `begun`."""
+    cdef int _group(
+        self, const uint8_t* data, size_t start, size_t end, size_t call_start, Ends* ends
+    ) except -1 nogil:
+        """Append the starts of the groups of a run, from left to right: each ends the piece before it.
+
+        call_start: where the call of split() starts; no piece ends there.
+        """
         cdef size_t n_chars = 0, at = start
         while at < end:
             n_chars += 1
             at += fb_char_bytes(data[at])
         at = start
         while at < end:
-            if n_chars % self.length == 0 and at > begun:
+            if n_chars % self.length == 0 and at > call_start:
                 ends_add(ends, at)
             n_chars -= 1
             at += fb_char_bytes(data[at])

@@ -35,7 +35,7 @@ cdef struct MatchState:
     VisitedStates visited
     Frame inline_frames[INLINE_FRAMES]
     Saved saved[N_REGISTERS]
-    size_t marks[N_REGISTERS]  # offsets where repetitions began their rounds; the last marks are ends of groups
+    size_t marks[N_REGISTERS]  # offsets where repetitions began their rounds; the last marks are groups: start, end
 
 
 cdef inline void state_start(MatchState* state, int64_t steps, const Ends* ends) noexcept nogil:
@@ -67,6 +67,7 @@ cdef inline bint was_visited(MatchState* state, size_t pc, uint32_t n_open, size
     cdef uint32_t i
     if state.visited.slots == NULL or n_open == 0:
         return False
+    # pc has 16 bits and n_open is at most 9 (splitting.program: MAX_WORDS, MAX_OPEN): 40 bits are left for the offset.
     key = (<uint64_t> at << 8 * sizeof(uint16_t)) | pc
     for i in range(n_open - 1):
         key = key << 1 | (state.marks[i] == at)

@@ -27,7 +27,7 @@ from fastbpe._core.split.visited_states cimport VISITED_MIN_SLOTS, visited_free,
 from fastbpe.errors import PatternError
 
 cdef enum:
-    # The same as in splitting.program.Op.
+    # The same as in splitting.program.Op, which lists their operands: in _match(), words[1] is the first.
     OP_FAIL = 0
     OP_MATCH = 1
     OP_BYTE = 2
@@ -132,7 +132,7 @@ cdef class Engine(Splitter):
         self, const uint8_t* data, size_t n, size_t begin, Ends* ends, MatchState* state
     ) except? 0 nogil:
         cdef size_t at = begin, start = begin, end, n_before = ends.n
-        cdef int64_t steps = state.steps_left
+        cdef int64_t steps_before = state.steps_left
         while at < n:
             if not self._follows[data[at]]:
                 at += fb_char_bytes(data[at])
@@ -152,17 +152,21 @@ cdef class Engine(Splitter):
             if state.visited.slots != NULL:
                 visited_free(&state.visited)
             if ends.n - n_before >= PIECES_PER_CALL:
-                if steps - state.steps_left <= STEPS_PER_BYTE // 4 * <int64_t> (at - begin):
+                if steps_before - state.steps_left <= STEPS_PER_BYTE // 4 * <int64_t> (at - begin):
                     return at
         if start < n:
             ends_add(ends, n | self._gap_flag)
         return n
 
     cdef size_t _match(self, const uint8_t* data, size_t n, size_t begin, MatchState* state) except? 0 nogil:
-        """Return the end of the match that begins at `begin`; `begin` itself without a match."""
+        """Return the end of the match that begins at `begin`; `begin` itself without a match.
+
+        An operation that succeeds continues with the next one. One that fails falls through to the end of the loop,
+        which goes back to the last alternative.
+        """
         cdef const uint32_t* code = self._code
-        cdef const uint32_t* words = code + 1
-        cdef size_t at = begin, low, size
+        cdef const uint32_t* words = code + 1  # the program starts at 1
+        cdef size_t at = begin, low, beside, size  # beside: another offset that an operation needs
         cdef uint32_t target
         cdef int64_t steps = 0, steps_before = state.steps_left
         cdef size_t i
@@ -173,16 +177,16 @@ cdef class Engine(Splitter):
         while True:
             steps += 1
             if words[0] == OP_SPAN:
-                low = at
+                beside = at
                 at = members_end(&self._sets, words[1], data, n, at)
-                state.steps_left -= (at - low) >> 2
-                if at - low >= words[2]:
+                state.steps_left -= (at - beside) >> 2
+                if at - beside >= words[2]:  # words[2] is 0 or 1, so bytes do for characters
                     words += 3
                     continue
             elif words[0] == OP_OPTION:
-                low = one_member(&self._sets, words[1], data, n, at)
-                if low != NONE:
-                    at = low
+                beside = one_member(&self._sets, words[1], data, n, at)
+                if beside != NONE:
+                    at = beside
                 words += 2
                 continue
             elif words[0] == OP_CHOICE:
@@ -210,8 +214,8 @@ cdef class Engine(Splitter):
                     words += 3
                     continue
             elif words[0] == OP_BEHIND:
-                low = chars_back(data, at, 1)
-                if (low != NONE and one_member(&self._sets, words[1], data, n, low) != NONE) != words[2]:
+                beside = chars_back(data, at, 1)
+                if (beside != NONE and one_member(&self._sets, words[1], data, n, beside) != NONE) != words[2]:
                     words += 3
                     continue
             elif words[0] == OP_RUN:
@@ -264,7 +268,7 @@ cdef class Engine(Splitter):
                 words += 3
                 continue
             elif words[0] == OP_NOT_END:
-                state.n_frames = state.saved[words[1]].n_frames
+                state.n_frames = state.saved[words[1]].n_frames  # and fail
             elif words[0] == OP_BACK:
                 at = chars_back(data, at, words[1])
                 if at != NONE:
@@ -285,11 +289,11 @@ cdef class Engine(Splitter):
                 words += 3
                 continue
             elif words[0] == OP_SAME:
-                low = state.marks[words[1]]
-                if low != NONE:
-                    size = state.marks[words[1] + 1] - low
+                beside = state.marks[words[1]]
+                if beside != NONE:
+                    size = state.marks[words[1] + 1] - beside
                     state.steps_left -= size >> 2
-                    if size <= n - at and memcmp(data + at, data + low, size) == 0:
+                    if size <= n - at and memcmp(data + at, data + beside, size) == 0:
                         at += size
                         words += 2
                         continue
@@ -402,16 +406,16 @@ cdef class Engine(Splitter):
     ) noexcept nogil:
         """Return the end of the run of at most words[3] members of the set from `at` on."""
         cdef size_t begin = at, next_at
-        cdef uint32_t more = words[3]
-        if more == NO_LIMIT:
+        cdef uint32_t n_left = words[3]
+        if n_left == NO_LIMIT:
             at = members_end(&self._sets, words[1], data, n, at)
         else:
-            while more:
+            while n_left:
                 next_at = one_member(&self._sets, words[1], data, n, at)
                 if next_at == NONE:
                     break
                 at = next_at
-                more -= 1
+                n_left -= 1
         state.steps_left -= (at - begin) >> 2
         return at
 

@@ -144,6 +144,8 @@ cdef class WordScanner(VectorScanner):
     cdef CodePoints _code_points
 
     def __init__(self, CodePoints code_points not None, *, str path=None):
+        # No token has a space after another character, so a piece ends before each space that begins a word. Without
+        # marks_spaces, the symbols have U+2581 instead of spaces, and by_words says nothing about it.
         self.cuttable = code_points.by_words and code_points.marks_spaces
         self._code_points = code_points
         self._path = _choose_path(path)
@@ -243,7 +245,7 @@ cdef class RunScanner(VectorScanner):
             if not self._page_of[block]:
                 continue  # page 0 is empty
             for c in range(block << 8, (block + 1) << 8):
-                if self._pages[<size_t> self._page_of[block] << 8 | (c & 0xFF)]:
+                if self._pages[<size_t> self._page_of[block] << 8 | (c & 0xFF)]:  # index: the first byte of c's UTF-8
                     quiet[c if c < 0x80 else 0xC0 | c >> 6 if c < 0x800 else 0xE0 | c >> 12 if c < 0x10000
                           else 0xF0 | c >> 18] = 0
         return bytes(quiet)

@@ -60,6 +60,8 @@ cdef class Stage:
         start: offset of the first piece.
         ends: ends of the pieces in data; they become ends of the pieces in staged.text.
         sources: place of each byte of data; NULL: each place is the offset.
+        staged: receives the pieces. Set traces and n_first before the call. It may hold data and sources, as the
+            output of the stage before: this stage writes to the spare buffers, and then swaps the two.
         """
         cdef size_t i, begin, end, n_before = ends.n, n_first = 0
         staged.spare.n = staged.spare_places.n = 0
@@ -146,7 +148,7 @@ cdef class Stage:
                 for _ in range(n):
                     staged.spare_places.items[staged.spare_places.n] = place_in(sources, place)
                     staged.spare_places.n += 1
-                    place += i - start > 1
+                    place += i - start > 1  # bytes that are copied have their own places, a replacement has one
             start = i
         return 0
 

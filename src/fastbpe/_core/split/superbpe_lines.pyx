@@ -58,7 +58,7 @@ cdef class SuperbpeLines(Splitter):
     r"""Splitter by \p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S), in which other text is a piece, too."""
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        cdef size_t start = at, end, n_bytes = 1, most = ends.n + ENDS_PER_CALL
+        cdef size_t start = at, end, n_bytes = 1, max_ends = ends.n + ENDS_PER_CALL
         cdef const uint8_t* passes = &_passes[0]
         while at < n:
             while at + 1 < n and passes[data[at] << 8 | data[at + 1]]:
@@ -69,7 +69,7 @@ cdef class SuperbpeLines(Splitter):
                     ends_add(ends, at)
                 ends_add(ends, end)
                 start = at = end
-                if ends.n >= most:
+                if ends.n >= max_ends:
                     return at
             else:
                 at += n_bytes
@@ -99,15 +99,15 @@ cdef inline bint _is_sign(unsigned cls) noexcept nogil:
 
 cdef size_t _match_end(const uint8_t* data, size_t n, size_t at, size_t* n_bytes) noexcept nogil:
     """End of the match that begins at a character. 0 without a match. n_bytes: receives the character's length."""
-    cdef size_t end, n_after = 0, first, n_signs = 0
+    cdef size_t end, n_after = 0, first, n_digits = 0, n_signs = 0
     cdef unsigned cls = _class_at(data, n, at, n_bytes)
     if cls == FB_NUMBER:
         end = at
-        while n_signs < MAX_DIGITS and _class_at(data, n, end, &n_after) == FB_NUMBER:
+        while n_digits < MAX_DIGITS and _class_at(data, n, end, &n_after) == FB_NUMBER:
             end += n_after
-            n_signs += 1
+            n_digits += 1
         return end
-    first = at + (data[at] == SPACE)
+    first = at + (data[at] == SPACE)  # of the signs, or of the further spaces
     if first == at and not _is_sign(cls):
         return 0
     end = first

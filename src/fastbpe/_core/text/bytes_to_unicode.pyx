@@ -10,8 +10,8 @@ cdef void _fill() noexcept:
     """Assign each printable character of Latin-1 to its own byte, and characters from U+0100 on to the others."""
     cdef int byte
     cdef uint16_t character, next_character = 0x100
-    for byte in range(N_CHARACTERS):
-        byte_of_character[byte] = NO_BYTE
+    for character in range(N_CHARACTERS):
+        byte_of_character[character] = NO_BYTE
     for byte in range(256):
         if 0x21 <= byte <= 0x7E or (byte >= 0xA1 and byte != 0xAD):
             character = <uint16_t> byte

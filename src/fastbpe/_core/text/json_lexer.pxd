@@ -155,11 +155,11 @@ cdef inline size_t unescape(const String* string, uint8_t* out) noexcept nogil:
             continue
         c = _hexadecimal(at + 2)
         at += 6
-        if c >> 11 == 0x1B:
+        if c >> 11 == 0x1B:  # a surrogate
             if c >= 0xDC00 or end - at < 6 or at[0] != c'\\' or at[1] != c'u':
                 return <size_t> -1
             low = _hexadecimal(at + 2)
-            if low >> 10 != 0x37:
+            if low >> 10 != 0x37:  # not the second one of a pair
                 return <size_t> -1
             c = 0x10000 + ((c & 0x3FF) << 10 | (low & 0x3FF))
             at += 6

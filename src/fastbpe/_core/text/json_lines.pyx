@@ -80,7 +80,7 @@ def n_newlines(bytes block not None):
             group_end = min(i + 255, n)
             group_count = 0  # fits a byte, so that the compiler counts in vectors of bytes
             while i < group_end:
-                group_count += at[i] == 0x0A
+                group_count += at[i] == c'\n'
                 i += 1
             count += group_count
     return count
@@ -132,9 +132,9 @@ cdef const uint8_t* _line(
         line_end = _object(skip_blanks(at, end), end, MAX_DEPTH, name, &line.found)
         if line_end != NULL:
             line_end = skip_blanks(line_end, end)
-    line.is_plain = line_end != NULL and line.found.data != NULL and (line_end == end or line_end[0] == 0x0A)
+    line.is_plain = line_end != NULL and line.found.data != NULL and (line_end == end or line_end[0] == c'\n')
     if not line.is_plain:
-        line_end = <const uint8_t*> memchr(at, 0x0A, <size_t> (end - at))
+        line_end = <const uint8_t*> memchr(at, c'\n', <size_t> (end - at))
         if line_end == NULL:
             line_end = end
     line.n = <size_t> (line_end - at)
@@ -152,66 +152,67 @@ cdef const uint8_t* _object(
     """
     cdef String key
     cdef int is_wanted = 0
-    if at >= end or at[0] != 0x7B or depth == 0:
+    if at >= end or at[0] != c'{' or depth == 0:
         return NULL
     at = skip_blanks(at + 1, end)
-    if at < end and at[0] == 0x7D:
+    if at < end and at[0] == c'}':
         return at + 1
     while True:
         at = read_string(at, end, &key)
         if at == NULL:
             return NULL
         at = skip_blanks(at, end)
-        if at >= end or at[0] != 0x3A:
+        if at >= end or at[0] != c':':
             return NULL
         at = skip_blanks(at + 1, end)
         if found != NULL:
             is_wanted = _is_name(&key, name)
         if is_wanted:
-            at = read_string(at, end, found) if is_wanted > 0 else NULL  # as in json, the last one counts
+            # Of several fields with this name, the last one counts, as in json.
+            at = read_string(at, end, found) if is_wanted > 0 else NULL
         else:
             at = _value(at, end, depth - 1)
         if at == NULL:
             return NULL
         at = skip_blanks(at, end)
-        if at >= end or at[0] != 0x2C:
+        if at >= end or at[0] != c',':
             break
         at = skip_blanks(at + 1, end)
-    return at + 1 if at < end and at[0] == 0x7D else NULL
+    return at + 1 if at < end and at[0] == c'}' else NULL
 
 
 cdef const uint8_t* _array(const uint8_t* at, const uint8_t* end, int depth) noexcept nogil:
     if depth == 0:
         return NULL
     at = skip_blanks(at + 1, end)
-    if at < end and at[0] == 0x5D:
+    if at < end and at[0] == c']':
         return at + 1
     while True:
         at = _value(at, end, depth - 1)
         if at == NULL:
             return NULL
         at = skip_blanks(at, end)
-        if at >= end or at[0] != 0x2C:
+        if at >= end or at[0] != c',':
             break
         at = skip_blanks(at + 1, end)
-    return at + 1 if at < end and at[0] == 0x5D else NULL
+    return at + 1 if at < end and at[0] == c']' else NULL
 
 
 cdef const uint8_t* _value(const uint8_t* at, const uint8_t* end, int depth) noexcept nogil:
     cdef String string
     if at >= end:
         return NULL
-    if at[0] == 0x22:
+    if at[0] == c'"':
         return read_string(at, end, &string)
-    if at[0] == 0x7B:
+    if at[0] == c'{':
         return _object(at, end, depth, NULL, NULL)
-    if at[0] == 0x5B:
+    if at[0] == c'[':
         return _array(at, end, depth)
-    if at[0] == 0x74:
+    if at[0] == c't':
         return _literal(at, end, b"true", 4)
-    if at[0] == 0x66:
+    if at[0] == c'f':
         return _literal(at, end, b"false", 5)
-    if at[0] == 0x6E:
+    if at[0] == c'n':
         return _literal(at, end, b"null", 4)
     return _number(at, end)
 
@@ -224,17 +225,17 @@ cdef inline const uint8_t* _literal(
 
 cdef const uint8_t* _number(const uint8_t* at, const uint8_t* end) noexcept nogil:
     cdef const uint8_t* start = at
-    if at < end and at[0] == 0x2D:
+    if at < end and at[0] == c'-':
         at += 1
-    if at < end and at[0] == 0x30:
+    if at < end and at[0] == c'0':
         at += 1
     else:
         at = _digits(at, end)
-    if at != NULL and at < end and at[0] == 0x2E:
+    if at != NULL and at < end and at[0] == c'.':
         at = _digits(at + 1, end)
-    if at != NULL and at < end and at[0] | 0x20 == 0x65:
+    if at != NULL and at < end and at[0] | 0x20 == c'e':
         at += 1
-        if at < end and (at[0] == 0x2B or at[0] == 0x2D):
+        if at < end and (at[0] == c'+' or at[0] == c'-'):
             at += 1
         at = _digits(at, end)
     return at if at != NULL and at - start <= MAX_NUMBER_CHARACTERS else NULL
@@ -242,7 +243,7 @@ cdef const uint8_t* _number(const uint8_t* at, const uint8_t* end) noexcept nogi
 
 cdef inline const uint8_t* _digits(const uint8_t* at, const uint8_t* end) noexcept nogil:
     cdef const uint8_t* start = at
-    while at < end and 0x30 <= at[0] <= 0x39:
+    while at < end and c'0' <= at[0] <= c'9':
         at += 1
     return at if at > start else NULL
 

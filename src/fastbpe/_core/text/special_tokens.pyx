@@ -150,7 +150,7 @@ cdef class SpecialMatcher:
         cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(token)
         cdef Text text = Text(p, len(token), 1, True, NULL)
         if first_invalid(p, text.n) < text.n or safe_cut_near(&text, 0, 0) < text.n:
-            self.cuttable = False
+            self.cuttable = False  # safe_cut_near() reads only UTF-8, or finds a cut within the token
         cdef uint8_t last = p[text.n - 1]
         cdef bint is_word = last > 0x7F or <uint8_t> ((last | 0x20) - 0x61) < 26 or 0x30 <= last <= 0x39
         self.ends_in_word |= is_word

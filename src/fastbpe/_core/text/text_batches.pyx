@@ -67,7 +67,7 @@ cdef class TextRows:
     """Texts in one UTF-8 buffer, read without creating an object for each.
 
     data: bytes of all texts.
-    offsets: little-endian integers: row i has the bytes offsets[i] to offsets[i + 1].
+    offsets: integers in the machine's byte order: row i has the bytes offsets[i] to offsets[i + 1].
     validity: bit i, counted from the lowest bit of each byte, is 0 if row i is null; None: no row is null. A null
         row is read as an empty text.
     first: index of the first row in `offsets` and `validity`.

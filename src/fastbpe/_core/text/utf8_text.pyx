@@ -259,8 +259,8 @@ cdef size_t _transcode_slowly(const Unit* data, size_t i, size_t end, size_t n, 
     while i < end:
         c = data[i]
         i += 1
-        if Unit is not uint8_t and c >> 11 == 0x1B:
-            if c < 0xDC00 and i < n and data[i] >> 10 == 0x37:
+        if Unit is not uint8_t and c >> 11 == 0x1B:  # a surrogate
+            if c < 0xDC00 and i < n and data[i] >> 10 == 0x37:  # the first of a pair
                 c = 0x10000 + ((c & 0x3FF) << 10) + (data[i] & 0x3FF)
                 i += 1
             else:
@@ -306,27 +306,27 @@ cdef inline size_t _sequence(const uint8_t* p, size_t n, bint* is_valid) noexcep
 
     Requires: p[0] is not ASCII.
     """
-    cdef size_t more, k
+    cdef size_t n_after, k  # bytes after the lead byte
     cdef uint8_t lead = p[0], low = 0x80, high = 0xBF  # bounds of byte 2: no overlong form, no surrogate
     is_valid[0] = False
     if 0xC2 <= lead <= 0xDF:
-        more = 1
+        n_after = 1
     elif 0xE0 <= lead <= 0xEF:
-        more = 2
+        n_after = 2
         low = 0xA0 if lead == 0xE0 else 0x80
         high = 0x9F if lead == 0xED else 0xBF
     elif 0xF0 <= lead <= 0xF4:
-        more = 3
+        n_after = 3
         low = 0x90 if lead == 0xF0 else 0x80
         high = 0x8F if lead == 0xF4 else 0xBF
     else:
         return 1
-    for k in range(1, more + 1):
+    for k in range(1, n_after + 1):
         if k >= n or not low <= p[k] <= high:
             return k
         low, high = 0x80, 0xBF
     is_valid[0] = True
-    return more + 1
+    return n_after + 1
 
 
 cdef void character_starts(const uint8_t* data, size_t n, uint8_t* starts) noexcept nogil:
@@ -386,7 +386,8 @@ cdef size_t _size(const Unit* data, size_t n) noexcept nogil:
     if Unit is not uint8_t:
         for i in range(1, n):
             n_pairs += (data[i] >> 10 == 0x37) & (data[i - 1] >> 10 == 0x36)
-    return size - 2 * n_pairs  # each surrogate of a pair was counted as 3 bytes, but the character has 4
+    # Each surrogate was counted as 3 bytes. This is right for a lone one (U+FFFD), but the character of a pair has 4.
+    return size - 2 * n_pairs
 
 
 def plain(text):
