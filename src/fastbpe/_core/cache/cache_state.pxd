@@ -73,7 +73,7 @@ cdef struct Cache:
     size_t arena_capacity  # words of 4 bytes
 
     uint8_t tail[32]  # zero-padded copy of a text's last 16 bytes: keys there read nothing past the text
-    bint turn  # place in its line, 0 or 1, of the entry that was evicted last
+    bint turn  # place in its line, 0 or 1, of the entry that was last chosen to be evicted or swapped
     bint defers  # gaps may stay open when a call returns; otherwise each call fills all of its gaps
     size_t n_pending
     size_t n_gaps

@@ -47,11 +47,11 @@ cdef inline void bring_home(Cache* cache, const Probe* probe, Entry* entry) noex
     The entry that is swapped out stays in its own probe sequence, since neighbouring lines share theirs. Measured:
     faster on all texts, most on source code.
     """
-    cdef Entry* other = &probe.line[victim_place(cache)]
-    cdef Entry swapped = other[0]
+    cdef Entry* home_entry = &probe.line[victim_place(cache)]
+    cdef Entry swapped = home_entry[0]
     if <size_t> (entry - probe.line) > 1:  # not in the home line: an entry before it gives a huge number
         cache.cost += 1
-        other[0] = entry[0]
+        home_entry[0] = entry[0]
         entry[0] = swapped
 
 

@@ -8,7 +8,7 @@ is_set(flag)    tell whether *flag is set
 yield_thread()  let the operating system schedule another thread
 
 All operations are sequentially consistent: if each of two threads sets its own flag and then reads the flag of the
-other thread, at least one of them sees it set. Jobs._wait() relies on this.
+other thread, at least one of them sees it set. Jobs._wait() in encode.parallel_encoding relies on this.
 """
 
 cdef extern from *:

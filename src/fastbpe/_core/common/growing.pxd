@@ -35,11 +35,11 @@ cdef inline int resize(void** items, size_t* capacity, size_t n, size_t item_siz
 
     Requires: only `resized` and its callers allocate and free the array.
     """
-    cdef void* made = resized(items[0], capacity[0] * item_size, n * item_size)
-    if made == NULL and n:
+    cdef void* new_items = resized(items[0], capacity[0] * item_size, n * item_size)
+    if new_items == NULL and n:
         with gil:
             raise MemoryError(f"no memory for {n * item_size} bytes")
-    items[0] = made
+    items[0] = new_items
     capacity[0] = n
     return 0
 

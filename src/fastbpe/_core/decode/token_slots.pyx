@@ -100,12 +100,12 @@ cdef void read_ints(
     cdef uint32_t* to = out.items
     cdef uint64_t value
     cdef Sums local = sums[0]  # a copy, which stays in registers
-    cdef Ints kept = ints_so_far()[0]
-    cdef uint64_t n_kept = min(n_ids, <uint64_t> kept.n)
+    cdef Ints table = ints_so_far()[0]
+    cdef uint64_t n_in_table = min(n_ids, <uint64_t> table.n)
     # Ints that encoding made are in one table: their addresses give the values, so they need not be loaded.
     while i < n:
-        value = int_value(&kept, items[i])
-        if not slot_add(slots, n_kept, value, &local):
+        value = int_value(&table, items[i])
+        if not slot_add(slots, n_in_table, value, &local):
             break
         to[i] = <uint32_t> value
         i += 1
@@ -219,14 +219,14 @@ cdef bint decode_tokens(
     to: has space for all characters.
     """
     cdef size_t at = beginning.at, n, n_read, n_written, n_kept
-    cdef bint more = True
+    cdef bint has_ids_left = True
     n_read = put_characters(beginning.data, beginning.n, to, width, &n_written)
     to += n_written * width
     n_kept = beginning.n - n_read
     if n_kept > 3:
         return False
     memcpy(block, beginning.data + n_read, n_kept)
-    while more:
+    while has_ids_left:
         n = <size_t> (copy_tokens(slots, ids, &at, block + n_kept, block + block_bytes) - block)
         n_read = put_characters(block, n, to, width, &n_written)
         to += n_written * width
@@ -234,5 +234,5 @@ cdef bint decode_tokens(
         if n_kept > 3:
             return False
         memmove(block, block + n_read, n_kept)
-        more = at < ids.n
+        has_ids_left = at < ids.n
     return n_kept == 0

@@ -49,7 +49,7 @@ cdef list lists_of_texts(
         n_threads = _n_threads(pipeline, batches.n_units, num_threads)
         try:
             if n_threads > 1:
-                Jobs(pipeline, batch, allowed, disallowed, False).add_lists(n_threads, out, before, behind)
+                Jobs(pipeline, batch, allowed, disallowed, counting=False).add_lists(n_threads, out, before, behind)
             else:
                 _append_lists(pipeline, batch, allowed, disallowed, out, before, behind)
         except ValueError as error:
@@ -142,7 +142,7 @@ cdef int _append_batch(
     cdef Jobs jobs
     cdef size_t before, i = 0
     if n_threads > 1:
-        jobs = Jobs(pipeline, batch, allowed, disallowed, False)
+        jobs = Jobs(pipeline, batch, allowed, disallowed, counting=False)
         jobs.run_into(ids, has_capacity, n_threads)
         jobs.add_counts(n_ids)
         return 0
@@ -189,7 +189,7 @@ cdef int _count_batch(Pipeline pipeline, list batch, size_t n_units, int64_t* n_
     cdef size_t i = 0
     cdef int n_threads = _n_threads(pipeline, n_units, num_threads)
     if n_threads > 1:
-        jobs = Jobs(pipeline, batch, None, None, True)
+        jobs = Jobs(pipeline, batch, None, None, counting=True)
         jobs.run(n_threads)
         jobs.add_counts(n_ids)
         return 0

@@ -38,7 +38,7 @@ def encode_texts(Encoder encoder not None, texts, int num_threads):
     cdef Array offsets = int64_array(len(batch) + 1)
     cdef int64_t* ends = <int64_t*> offsets._items + 1
     cdef Ids ids = Ids(NULL, 0, 0)
-    cdef Jobs jobs = Jobs(encoder._ready(), batch, None, None, False, checked=True)
+    cdef Jobs jobs = Jobs(encoder._ready(), batch, None, None, counting=False, checked=True)
     cdef size_t size = _rounded(jobs.max_ids)
     cdef bint has_capacity = take_spare(&ids, size) > 0
     cdef size_t i
@@ -173,13 +173,13 @@ def encode_rows(Encoder encoder not None, TextRows rows not None, allowed_specia
     cdef int64_t* ends = <int64_t*> offsets._items
     cdef Ids ids = Ids(NULL, 0, 0)
     cdef Jobs jobs
-    cdef int n_threads = 1 if num_threads is None else usable_threads(num_threads)
+    cdef bint may_use_threads = num_threads is None or usable_threads(num_threads) > 1
     allowed, disallowed = encoder._matchers(allowed_special, disallowed_special)
     try:
         for first in range(0, n, BATCH_ROWS):
             last = min(first + BATCH_ROWS, n)
-            jobs = Jobs(pipeline, [], allowed, disallowed, False, rows=rows, first_row=first, last_row=last)
-            if jobs.max_ids >= THREADS_FROM_UNITS and (num_threads is None or n_threads > 1):
+            jobs = Jobs(pipeline, [], allowed, disallowed, counting=False, rows=rows, first_row=first, last_row=last)
+            if jobs.max_ids >= THREADS_FROM_UNITS and may_use_threads:
                 jobs.run_into(&ids, False, n_threads_of(pipeline, num_threads))
             else:
                 jobs.run_alone(&ids, False)

@@ -228,7 +228,7 @@ cdef class TokenEncoder:
         n_best: if it is 0 or 1, the segmentation of encode(), with the total 0, for any model.
         milliseconds: time limit, after which only the best is returned; 0: no limit.
         """
-        cdef Tokens start = self._start(text, offsets)
+        cdef Tokens unfilled = self._start(text, offsets)
         cdef Lattice lattice
         cdef Paths paths
         cdef size_t i
@@ -237,8 +237,8 @@ cdef class TokenEncoder:
         memset(&lattice, 0, sizeof(lattice))
         memset(&paths, 0, sizeof(paths))
         try:
-            self._find_paths(start, n_best, milliseconds, &lattice, &paths)
-            return [(self._of_path(start, &lattice, &paths, i), paths.totals[i]) for i in range(paths.n)]
+            self._find_paths(unfilled, n_best, milliseconds, &lattice, &paths)
+            return [(self._of_path(unfilled, &lattice, &paths, i), paths.totals[i]) for i in range(paths.n)]
         finally:
             lattice_free(&lattice)
             paths_free(&paths)
@@ -254,37 +254,40 @@ cdef class TokenEncoder:
         n_best: draw from this many best segmentations; 0: from all.
         milliseconds: as in encode_best(); no effect if n_best is 0.
         """
-        cdef Tokens start = self._start(text, offsets)
+        cdef Tokens unfilled = self._start(text, offsets)
         cdef Lattice lattice
         cdef Paths paths
-        cdef double* weights = NULL
+        cdef double* log_weights = NULL
         cdef size_t i
         memset(&lattice, 0, sizeof(lattice))
         memset(&paths, 0, sizeof(paths))
         try:
-            self._find_paths(start, n_best, milliseconds, &lattice, &paths)
+            self._find_paths(unfilled, n_best, milliseconds, &lattice, &paths)
             if n_best:
-                weights = <double*> malloc((paths.n + 1) * sizeof(double))
-                if weights == NULL:
+                log_weights = <double*> malloc((paths.n + 1) * sizeof(double))
+                if log_weights == NULL:
                     _no_memory(paths.n)
                 for i in range(paths.n):
-                    weights[i] = <double> alpha * <double> paths.totals[i]
-                return self._of_path(start, &lattice, &paths, draw(weights, paths.n, &seed))
+                    log_weights[i] = <double> alpha * <double> paths.totals[i]
+                return self._of_path(unfilled, &lattice, &paths, draw(log_weights, paths.n, &seed))
             with nogil:
                 sample_path(&lattice, alpha, &seed, &paths)
-            return self._of_path(start, &lattice, &paths, 0)
+            return self._of_path(unfilled, &lattice, &paths, 0)
         finally:
-            free(weights)
+            free(log_weights)
             lattice_free(&lattice)
             paths_free(&paths)
 
     cdef int _find_paths(
-        self, Tokens start, size_t n_best, int64_t milliseconds, Lattice* lattice, Paths* paths
+        self, Tokens unfilled, size_t n_best, int64_t milliseconds, Lattice* lattice, Paths* paths
     ) except -1:
-        """Normalize a text, make its lattice, and find its best paths. n_best: number of paths; 0: none."""
-        cdef Normalized* normalized = &start._normalized.text
+        """Normalize a text, make its lattice, and find its best paths. n_best: number of paths; 0: none.
+
+        unfilled: result of _start(); gets the normalized text.
+        """
+        cdef Normalized* normalized = &unfilled._normalized.text
         cdef const Tables* tables = &self._pipeline.vocabulary.tables
-        cdef bytes text = start._text
+        cdef bytes text = unfilled._text
         cdef size_t n = <size_t> PyBytes_GET_SIZE(text)
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(text)
         cdef Search search
@@ -304,15 +307,15 @@ cdef class TokenEncoder:
                 search_free(&search)
         return 0
 
-    cdef Tokens _of_path(self, Tokens start, const Lattice* lattice, const Paths* paths, size_t number):
-        """Create the tokens of a path."""
+    cdef Tokens _of_path(self, Tokens unfilled, const Lattice* lattice, const Paths* paths, size_t number):
+        """Create the tokens of a path. unfilled: as _find_paths() left it. number: index of the path in `paths`."""
         cdef Tokens out = Tokens.__new__(Tokens)
         cdef const Tables* tables = &self._pipeline.vocabulary.tables
-        cdef const uint8_t* text = start._normalized.text.data
+        cdef const uint8_t* text = unfilled._normalized.text.data
         cdef size_t i
         cdef const Node* node
         cdef Ids ids = Ids(NULL, 0, 0)
-        out._encoder, out._text, out._normalized = self, start._text, start._normalized
+        out._encoder, out._text, out._normalized = self, unfilled._text, unfilled._normalized
         try:
             ids_reserve(&ids, lattice.n)
             for i in range(paths.ends[number - 1] if number else 0, paths.ends[number]):

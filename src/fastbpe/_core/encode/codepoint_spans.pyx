@@ -29,7 +29,7 @@ cdef int merge_characters_with_spans(
 ) except -1 nogil:
     """Append the ids of the pieces of data[start:], and their spans in normalized text.
 
-    fused: id whose repetitions in a row become one id; NONE: no id.
+    fused: the unknown id, if several in a row become one (Normalizing.fused); NONE: each stays.
 
     Requires: scratch.ends has the pieces; data is at offset scratch.base of the normalized text.
     """

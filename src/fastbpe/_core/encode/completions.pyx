@@ -250,7 +250,7 @@ cdef class _Trial:
     cdef size_t _n_split_tail  # bytes of the tail in `_split`
     cdef size_t _lines_end  # offset in the tail after its last line ending, if a substitute has one; otherwise 0
     cdef Ends _ends
-    cdef Ids _again
+    cdef Ids _again  # the end of a long piece, merged again
     cdef dict _known  # (start, end) in the tail: the merged ids
 
     def __cinit__(self, Vocabulary vocabulary not None, Splitter splitter not None, bytes tail not None):
@@ -374,19 +374,19 @@ cdef class _Trial:
         """
         cdef const Tables* t = &self._vocabulary.tables
         cdef _Merged merged = self._merged(start, self._n_tail)
-        cdef size_t kept = merged.ids.n, at = self._n_tail, n_back, step = FIRST_REMERGED_IDS
+        cdef size_t n_kept = merged.ids.n, at = self._n_tail, n_back, step = FIRST_REMERGED_IDS
         while True:
             n_back = 0
-            while kept and n_back < step:
-                kept -= 1
+            while n_kept and n_back < step:
+                n_kept -= 1
                 n_back += 1
-                at -= token_length(t, merged.ids.items[kept])
+                at -= token_length(t, merged.ids.items[n_kept])
             self._again.n = 0
             merge_piece(t, self._text.items + at, end - at, NONE, &self._again)
-            if not kept or self._side_by_side(merged.ids.items[kept - 1], self._again.items[0], at):
+            if not n_kept or self._side_by_side(merged.ids.items[n_kept - 1], self._again.items[0], at):
                 break
             step *= 2
-        _extend(&self.ids, &merged.ids, kept)
+        _extend(&self.ids, &merged.ids, n_kept)
         return _extend(&self.ids, &self._again, self._again.n)
 
     cdef bint _side_by_side(self, uint32_t left, uint32_t right, size_t border) except -1:

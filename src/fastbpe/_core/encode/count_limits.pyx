@@ -18,7 +18,7 @@ cdef enum:
     MAX_STRETCH_UNITS = 1 << 16  # greatest number of units counted between two checks of the limit, up to a cut
     UNITS_PER_ID = 4  # estimate
     SPARE_STRETCH_UNITS = 1 << 8  # units of the first stretch beyond that estimate
-    MIN_STEP_UNITS = 32  # smallest step of _search()
+    MIN_STEP_UNITS = 32  # smallest step of _search(); _pass_over() adds it to its steps
 
 cdef double STEP_SHARE = 0.875  # step of _search(), as a share of the estimated distance
 cdef double PASS_SHARE = 1.0625  # step of _pass_over(), as a share of the estimated distance

@@ -302,7 +302,7 @@ cdef class Encoder:
         index.
         """
         cdef SpecialMatcher allowed, disallowed
-        cdef Encoder made
+        cdef Encoder finder
         if _is_empty(allowed_special) and _is_empty(disallowed_special):
             return self
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
@@ -318,11 +318,11 @@ cdef class Encoder:
                     raise error
         if allowed is None or allowed is self._ready().always:
             return self
-        made = Encoder.__new__(Encoder)
-        made._trimmer = self._trimmer
-        made._built = self._ready().finding(allowed)
-        set_flag(&made._is_built)
-        return made
+        finder = Encoder.__new__(Encoder)
+        finder._trimmer = self._trimmer
+        finder._built = self._ready().finding(allowed)
+        set_flag(&finder._is_built)
+        return finder
 
     def _count_to_array(self, texts, num_threads):
         """Count the ids of each text; return an int64 array."""

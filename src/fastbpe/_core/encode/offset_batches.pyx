@@ -30,8 +30,8 @@ cdef list lists_with_spans(
     allowed, disallowed: as in Pipeline.encode().
     trimmer, unit: as in append_text_spans().
     """
-    cdef list out = [], ids, places
-    cdef tuple both
+    cdef list out = [], ids, spans_of_ids
+    cdef tuple ids_and_spans
     cdef Spans spans = Spans(NULL, 0, 0)
     cdef Scratch* scratch
     cdef size_t i
@@ -43,17 +43,17 @@ cdef list lists_with_spans(
             PyErr_CheckSignals()
             scratch.ids.n = spans.n = 0
             _append(pipeline, text, allowed, disallowed, scratch, &spans, trimmer, unit, texts, len(out))
-            ids, places = ids_list(scratch.ids.items, scratch.ids.n), spans_list(&spans)
-            both = ids, places
+            ids, spans_of_ids = ids_list(scratch.ids.items, scratch.ids.n), spans_list(&spans)
+            ids_and_spans = ids, spans_of_ids
             hide(ids)
-            hide(places)
-            hide(both)
-            out.append(both)
-        for i, both in enumerate(out):
+            hide(spans_of_ids)
+            hide(ids_and_spans)
+            out.append(ids_and_spans)
+        for i, ids_and_spans in enumerate(out):
             yield_gil_at(i)
-            show(both[0])
-            show(both[1])
-            PyObject_GC_Track(both)
+            show(ids_and_spans[0])
+            show(ids_and_spans[1])
+            PyObject_GC_Track(ids_and_spans)
         return show(out)
     finally:
         spans_free(&spans)

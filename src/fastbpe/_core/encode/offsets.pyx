@@ -176,7 +176,8 @@ cdef void _place_beyond(const Text* text, Scratch* scratch, Spans* spans) noexce
     """Set the positions that tokenizers returns for ids whose bytes lie beyond the end of their piece.
 
     They are bytes of a prefix or suffix (continuing_subword_prefix, end_of_word_suffix). tokenizers mistakes their
-    position in the piece for a position in the whole text.
+    position in the piece for a position in the whole text, and its BytesToCharOffsetConverter converts it to
+    characters. That leaves a start outside the text as it is; an end there is after the character before it.
     """
     cdef const Ids* beyond = &scratch.beyond
     cdef Span span
@@ -440,7 +441,7 @@ cdef list _pieces_list(const Text* view, const Ends* ends):
     cdef Span items[PART_SPANS]
     cdef Spans spans = Spans(&items[0], 0, PART_SPANS)
     cdef list out = new_list(n_pieces(ends))
-    cdef object last = 0
+    cdef object last_end = 0
     cdef size_t i, end, begin = 0, n_held = 0
     hide(out)
     for i in range(ends.n):
@@ -451,7 +452,7 @@ cdef list _pieces_list(const Text* view, const Ends* ends):
         begin = end
         if spans.n == PART_SPANS or i + 1 == ends.n:
             to_characters_on(view, &spans, &walk)
-            last = append_spans(out, &spans, last)
+            last_end = append_spans(out, &spans, last_end)
             yield_gil_after(spans.n, &n_held)
             spans.n = 0
     return show(out)

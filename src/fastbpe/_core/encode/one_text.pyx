@@ -44,7 +44,7 @@ cdef list list_of_text(
     if may_use_threads(text, num_threads):
         n_threads = n_threads_of(pipeline, num_threads)
         if n_threads > 1 and pipeline.may_cut(allowed, disallowed):
-            jobs = Jobs(pipeline, [text], allowed, disallowed, False)
+            jobs = Jobs(pipeline, [text], allowed, disallowed, counting=False)
             if jobs.n_jobs > 1:
                 lists = []
                 jobs.add_lists(n_threads, lists)

@@ -256,15 +256,15 @@ cdef class Jobs:
         for example a KeyboardInterrupt.
         """
         cdef size_t number = 0
-        cdef bint more = True
+        cdef bint has_job = True
         scratch.watch.abandoned = &self._abandoned
         try:
             with nogil:
-                while n_jobs and more:
-                    more = not is_set(&self._stopped)
-                    number = add(&self._next, 1) if more else self.n_jobs
-                    more = number < self.n_jobs
-                    if more:
+                while n_jobs and has_job:
+                    has_job = not is_set(&self._stopped)
+                    number = add(&self._next, 1) if has_job else self.n_jobs
+                    has_job = number < self.n_jobs
+                    if has_job:
                         self._do(number, scratch)
                         set_flag(&self._jobs[number].done)
                         n_jobs -= 1
@@ -274,10 +274,10 @@ cdef class Jobs:
                 if self._error is None or number < self._error_number:
                     self._error, self._error_number = error, number
             set_flag(&self._stopped)
-            more = False
+            has_job = False
             if not isinstance(error, Exception):
                 raise
-        return more
+        return has_job
 
     cdef int _do(self, size_t number, Scratch* scratch) except -1 nogil:
         """Do a job, and store its ids where they belong."""
@@ -387,14 +387,14 @@ cdef class Jobs:
         Requires: the job's n_known has just become 2: its n_ids and its offset are known.
         """
         cdef Job* job
-        cdef bint more = True
-        while more:
+        cdef bint has_next = True  # the ids of the next job can be stored too
+        while has_next:
             job = &self._jobs[number]
             number += 1
-            more = number < self.n_jobs
-            if more:
+            has_next = number < self.n_jobs
+            if has_next:
                 self._jobs[number].offset = job.offset + job.n_ids
-                more = add(&self._jobs[number].n_known, 1)
+                has_next = add(&self._jobs[number].n_known, 1)
             if job.offset + job.n_ids > self._out.capacity:
                 continue
             if job.n_ids:

@@ -116,7 +116,7 @@ cdef class PieceSteps:
 
     cdef int encode_normalized(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
         """Append the ids of normalized text in code-point mode, an id for each unknown character."""
-        scratch.keeps_runs = True
+        scratch.keeps_runs = True  # until the pool lends the scratch again
         return self.find_symbols(data, n, scratch)
 
     cdef int _read_as_sentencepiece(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:

@@ -314,6 +314,7 @@ cdef class Pipeline:
         if not scratch.at_start or n == 0:
             return 0
         n_bytes = min(fb_char_bytes(data[0]), n)
+        # The stages overwrite staged.places later; until then it is free.
         if self.front is not None and self.front.apply(data, n, &scratch.changed, &scratch.staged.places):
             # Inserted text counts, too: its place is FB_NOWHERE, and FB_NOWHERE + 1 is 0.
             while i < scratch.changed.n and scratch.staged.places.items[i] + 1 <= n_bytes:

@@ -46,7 +46,7 @@ cdef struct Scratch:
     Buffer kept  # pieces without the bytes that have no token
     Staged staged  # pieces that stages changed
     size_t n_first  # bytes at the start of normalized text that come from the first character of the whole text
-    Ids trace  # traces of pieces of characters: see merge.spelling
+    Ids trace  # traces of pieces of characters: see merge.spelling; in code-point mode: see offsets.encode_spans()
     Ids heads  # heads and ids of pieces: see merge.segmented; ids of words: see cache.two_phases
     Ends word_ends  # ends of the words of pieces
     const Phases* phases  # for a vocabulary with superwords, whose words are in the cache; NULL: any other

@@ -214,13 +214,13 @@ cdef int sequence_ends_reserve(SequenceEnds* ends, size_t n_more) except -1 nogi
 
 cdef list _lists(const Ids* ids, const SequenceEnds* ends):
     """Cut ids into lists."""
-    cdef list out = [], one
+    cdef list out = [], sequence
     cdef size_t start = 0, i
     hide(out)
     for i in range(ends.n):
-        one = ids_list(ids.items + start, ends.items[i] - start)
-        hide(one)
-        out.append(one)
+        sequence = ids_list(ids.items + start, ends.items[i] - start)
+        hide(sequence)
+        out.append(sequence)
         start = ends.items[i]
     show_all(out)
     return out

@@ -11,12 +11,11 @@ cdef enum SpanUnit:
 
 
 cdef struct Cursor:
-    # A character of a str. For a text in UTF-8, two counters: _utf8_to_characters() counts bytes in `byte` and
-    # characters in `at`, and move_to() the reverse.
+    # A character of a text.
     size_t byte  # offset of the character in UTF-8
-    size_t at  # index of the character in the units of the str
-    size_t n_bytes
-    size_t n_units
+    size_t at  # index of the character in the units of a str; in UTF-8, among the characters
+    size_t n_bytes  # length in UTF-8; only for a str
+    size_t n_units  # length in units; only for a str
 
 
 cdef struct Walk:

@@ -64,10 +64,10 @@ cdef size_t move_to(const Text* text, Cursor* cursor, size_t byte) noexcept nogi
     """Move to the character that has a byte, and return its index; after the text, return the number of bytes."""
     cdef const uint8_t* data = <const uint8_t*> text.data
     if text.is_utf8:
-        while cursor.at < text.n and cursor.at <= byte:
-            cursor.byte += data[cursor.at] & 0xC0 != 0x80
-            cursor.at += 1
-        return text.n if byte >= text.n else cursor.byte - 1
+        while cursor.byte < text.n and cursor.byte <= byte:  # to the byte after it: cursor.at counts its character, too
+            cursor.at += data[cursor.byte] & 0xC0 != 0x80
+            cursor.byte += 1
+        return text.n if byte >= text.n else cursor.at - 1
     if text.unit == 1:
         _advance(data, text.n, cursor, byte)
     elif text.unit == 2:

@@ -113,10 +113,10 @@ cdef object append_spans(list out, const Spans* spans, object end):
     """
     cdef Ints* ints = kept_ints()
     cdef Shared shared = _shared_tuples(ints)
-    cdef PyObject* found
+    cdef PyObject* shared_tuple
     cdef const Span* span
     cdef object start
-    cdef tuple made = None
+    cdef tuple last_made = None
     cdef size_t i, last = end
     for i in range(spans.n):
         if i % YIELD_ITEMS == YIELD_ITEMS - 1:
@@ -126,18 +126,18 @@ cdef object append_spans(list out, const Spans* spans, object end):
             prefetch(_place(&shared, &spans.items[i + PLACES_AHEAD]))
             prefetch(_place(&shared, &spans.items[i + TUPLES_AHEAD])[0])
         span = &spans.items[i]
-        found = _place(&shared, span)[0]
-        if found != NULL:
-            add_item(out, <object> found)
+        shared_tuple = _place(&shared, span)[0]
+        if shared_tuple != NULL:
+            add_item(out, <object> shared_tuple)
             continue
-        if made is not None and span.start == spans.items[i - 1].start and span.end == spans.items[i - 1].end:
-            add_item(out, made)  # another id for bytes of the same character
+        if last_made is not None and span.start == spans.items[i - 1].start and span.end == spans.items[i - 1].end:
+            add_item(out, last_made)  # another id for bytes of the same character
             continue
         start = end if span.start == last else offset_int(ints, span.start)
         last = span.end
         end = offset_int(ints, last)
-        made = add_span(out, start, end)
-        shared = _share(ints, span, made)
+        last_made = add_span(out, start, end)
+        shared = _share(ints, span, last_made)
     return end
 
 

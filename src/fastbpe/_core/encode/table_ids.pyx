@@ -16,19 +16,19 @@ cdef void resolve(PieceIdTable table, Scratch* scratch, size_t first) noexcept n
     cdef uint32_t* ids = scratch.ids.items
     cdef Span* spans = NULL
     cdef size_t i = first, kept = first, end
-    cdef uint32_t found
+    cdef uint32_t new_id
     if scratch.spans != NULL:
         spans = scratch.spans.items + (scratch.spans.n - (scratch.ids.n - first))
     while i < scratch.ids.n:
         end = i + 1
-        found = ids[i]
-        if is_unknown(table, found):
+        new_id = ids[i]
+        if is_unknown(table, new_id):
             while end < scratch.ids.n and is_unknown(table, ids[end]):
                 end += 1
-            found = table.find(ids + i, end - i)
-        elif found >= table.n_ids:
-            found = table.unknown
-        ids[kept] = found
+            new_id = table.find(ids + i, end - i)
+        elif new_id >= table.n_ids:
+            new_id = table.unknown
+        ids[kept] = new_id
         if spans != NULL:
             spans[kept - first] = Span(spans[i - first].start, spans[end - 1 - first].end)
         kept += 1
@@ -42,7 +42,7 @@ cdef size_t take_code(PieceIdTable table, const uint8_t* data, size_t n, Scratch
     """Append the id of the code (>>…<<) at the start of a text; return the code's length; 0: no code."""
     cdef size_t end = 0
     cdef Match match
-    cdef uint32_t found = table.unknown
+    cdef uint32_t code_id = table.unknown
     if not table.finds_codes or n < 4 or data[0] != 0x3E or data[1] != 0x3E:  # >>
         return 0
     while end + 1 < n and not (data[end] == 0x3C and data[end + 1] == 0x3C):  # <<
@@ -51,8 +51,8 @@ cdef size_t take_code(PieceIdTable table, const uint8_t* data, size_t n, Scratch
         return 0
     end += 2
     if table.codes is not None and table.codes.find_here(data, end, 0, &match) and match.end == end:
-        found = match.id
-    add_id(scratch, found)
+        code_id = match.id
+    add_id(scratch, code_id)
     if scratch.spans != NULL:
         add_span_of_id(scratch.spans, 0, end)
     return end

@@ -96,10 +96,11 @@ cdef class SpanTrimmer:
         return 0
 
     cdef void _trim(self, Span* span, Blanks blanks, bint is_first) noexcept:
+        """Trim a span once for each post-processor, as `process_offsets` of tokenizers does."""
         cdef const uint8_t* prefixed = self._prefixed
-        cdef Py_ssize_t step
-        for step in range(len(self._prefixed)):
-            if not (blanks.before == 1 and prefixed[step] and (is_first or span.start == 0)):
+        cdef Py_ssize_t i
+        for i in range(len(self._prefixed)):
+            if not (blanks.before == 1 and prefixed[i] and (is_first or span.start == 0)):
                 span.start = min(span.start + blanks.before, span.end)
             if span.end >= blanks.behind:
                 span.end = max(span.end - blanks.behind, span.start)

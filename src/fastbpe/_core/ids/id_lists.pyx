@@ -392,15 +392,15 @@ def lists_in_turns(Array ids not None, Array offsets not None):
     cdef const uint32_t* items = <const uint32_t*> ids._items
     cdef const int64_t* bounds = <const int64_t*> offsets._items
     cdef size_t i, at, n, n_made = 0
-    cdef list out = new_list(<size_t> max(offsets._n, 1) - 1), one
+    cdef list out = new_list(<size_t> max(offsets._n, 1) - 1), ids_of_text
     hide(out)
     for i in range(<size_t> max(offsets._n, 1) - 1):
-        one = new_list(<size_t> (bounds[i + 1] - bounds[i]))
-        hide(one)
+        ids_of_text = new_list(<size_t> (bounds[i + 1] - bounds[i]))
+        hide(ids_of_text)
         at = <size_t> bounds[i]
         while True:
             n = min(<size_t> bounds[i + 1] - at, <size_t> TURN_IDS)
-            add_ids(one, items + at, n)
+            add_ids(ids_of_text, items + at, n)
             at += n
             n_made += n + IDS_PER_LIST
             if n_made >= TURN_IDS:
@@ -408,9 +408,9 @@ def lists_in_turns(Array ids not None, Array offsets not None):
                 n_made = 0
             if at == <size_t> bounds[i + 1]:
                 break
-        add_item(out, one)  # hidden: a full collection would traverse all lists so far
-    for i, one in enumerate(out):
-        show(one)
+        add_item(out, ids_of_text)  # hidden: a full collection would traverse all lists so far
+    for i, ids_of_text in enumerate(out):
+        show(ids_of_text)
         if i % SHOWN_PER_TURN == SHOWN_PER_TURN - 1:
             sleep(TURN_SLEEP)
     return show(out)
@@ -418,10 +418,10 @@ def lists_in_turns(Array ids not None, Array offsets not None):
 
 cdef int show_all(list lists) except -1:
     """Track a hidden list and the hidden lists in it again; see hide()."""
-    cdef list one
+    cdef list inner
     cdef size_t i
-    for i, one in enumerate(lists):
+    for i, inner in enumerate(lists):
         yield_gil_at(i)
-        show(one)
+        show(inner)
     show(lists)
     return 0

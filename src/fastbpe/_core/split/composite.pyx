@@ -250,40 +250,41 @@ cdef class StandIns(Splitter):
         return bytes([all([quiet[part] for part in chr(character_of_byte[byte]).encode()]) for byte in range(256)])
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        cdef uint8_t* shown = <uint8_t*> malloc(2 * n)
-        cdef size_t begin = ends.n, n_shown = 0, at_shown = 0, i
+        cdef uint8_t* stand_ins = <uint8_t*> malloc(2 * n)
+        cdef size_t n_stand_ins = 0, at_stand_in = 0  # bytes of their UTF-8, and how many of these have been split
+        cdef size_t begin = ends.n, i
         cdef uint16_t stand_in
         cdef const uint16_t* characters = &character_of_byte[0]
-        if shown == NULL:
+        if stand_ins == NULL:
             with gil:
                 raise MemoryError(f"no memory for {n} bytes as characters")
         try:
             for i in range(n):
                 stand_in = characters[data[i]]
                 if stand_in < 0x80:
-                    shown[n_shown] = <uint8_t> stand_in
-                    n_shown += 1
+                    stand_ins[n_stand_ins] = <uint8_t> stand_in
+                    n_stand_ins += 1
                 else:
-                    shown[n_shown] = <uint8_t> (0xC0 | stand_in >> 6)
-                    shown[n_shown + 1] = <uint8_t> (0x80 | stand_in & 0x3F)
-                    n_shown += 2
+                    stand_ins[n_stand_ins] = <uint8_t> (0xC0 | stand_in >> 6)
+                    stand_ins[n_stand_ins + 1] = <uint8_t> (0x80 | stand_in & 0x3F)
+                    n_stand_ins += 2
             ends.stand_ins_at = data - ends.text
-            ends.stand_ins = shown
-            while at_shown < n_shown:
-                at_shown = self.splitter.split(shown, n_shown, at_shown, ends)
+            ends.stand_ins = stand_ins
+            while at_stand_in < n_stand_ins:
+                at_stand_in = self.splitter.split(stand_ins, n_stand_ins, at_stand_in, ends)
         finally:
             ends.stand_ins = NULL
-            free(shown)
+            free(stand_ins)
         self._bring_back(data, ends, begin)
         return n
 
     cdef void _bring_back(self, const uint8_t* data, Ends* ends, size_t begin) noexcept nogil:
         """Convert the ends from index `begin` on, offsets into the stand-ins' UTF-8, to offsets into `data`."""
-        cdef size_t i, at = 0, at_shown = 0, end
+        cdef size_t i, at = 0, at_stand_in = 0, end
         for i in range(begin, ends.n):
             end = ends.items[i] & ~UNMATCHED
-            while at_shown < end:
-                at_shown += 1 if character_of_byte[data[at]] < 0x80 else 2
+            while at_stand_in < end:
+                at_stand_in += 1 if character_of_byte[data[at]] < 0x80 else 2
                 at += 1
             ends.items[i] = at | (ends.items[i] & UNMATCHED)
 

@@ -78,12 +78,13 @@ cdef class Engine(Splitter):
     keep_gaps: bool – True: text between matches is a piece too; False: it is a gap.
     """
 
-    cdef const uint32_t* _code
-    cdef const uint32_t* _tables
-    cdef const uint32_t* _lists
-    cdef const uint8_t* _follows
+    # The program: see splitting.program.Program.
+    cdef const uint32_t* _code  # operations, each followed by its operands
+    cdef const uint32_t* _tables  # by choice and next byte (N_SYMBOLS): index in _lists
+    cdef const uint32_t* _lists  # lists of operations to continue with, each ended by a 0
+    cdef const uint8_t* _follows  # by row and next byte: 1 if the rest can begin with it; row 0: if a match can
     cdef CharSets _sets
-    cdef tuple _owners
+    cdef tuple _owners  # own the memory of the program
     cdef str _pattern
     cdef int64_t _track_after
     cdef size_t _gap_flag  # added to the end of a gap: UNMATCHED, or 0 if gaps are pieces
@@ -116,13 +117,13 @@ cdef class Engine(Splitter):
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef MatchState state
-        cdef size_t whole = fb_whole_end(data, n)
+        cdef size_t whole_end = fb_whole_end(data, n)
         state_start(&state, BASE_STEPS + STEPS_PER_BYTE * <int64_t> (n - at), ends)
         try:
-            if whole == n:
+            if whole_end == n:
                 return self._find_pieces(data, n, at, ends, &state)
-            while at < whole:
-                at = self._find_pieces(data, whole, at, ends, &state)
+            while at < whole_end:
+                at = self._find_pieces(data, whole_end, at, ends, &state)
             ends_add(ends, n | self._gap_flag)
             return n
         finally:
@@ -171,7 +172,7 @@ cdef class Engine(Splitter):
         cdef int64_t steps = 0, steps_before = state.steps_left
         cdef size_t i
         for i in range(N_REGISTERS - 2 * self._n_groups, N_REGISTERS):
-            state.marks[i] = NONE
+            state.marks[i] = NONE  # no group has matched
         state.n_frames = 0
         state.begin = data + begin
         while True:

@@ -82,15 +82,18 @@ cdef class VectorScanner(Splitter):
         return self._path.name.decode()
 
     cdef size_t _scan(self, const uint8_t* data, size_t n, size_t* at, size_t* ends) noexcept nogil:
-        """Write the next ends, at most ENDS_PER_CALL + FB_ROOM of them, and move `at`; return their number."""
+        """Write the next ends, at most ENDS_PER_CALL + FB_ROOM of them, and move `at`; return their number.
+
+        The loops in C write the ends of a whole block, FB_ROOM at most, as long as these fit.
+        """
         return 0
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        cdef size_t whole = fb_whole_end(data, n)
-        while at < whole:
+        cdef size_t whole_end = fb_whole_end(data, n)
+        while at < whole_end:
             ends_reserve(ends, ENDS_PER_CALL + FB_ROOM)
-            ends.n += self._scan(data, whole, &at, ends.items + ends.n)
-            if whole == n:
+            ends.n += self._scan(data, whole_end, &at, ends.items + ends.n)
+            if whole_end == n:
                 return at
         ends_add(ends, n | self._gap_flag)
         return n

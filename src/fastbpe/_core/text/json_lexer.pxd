@@ -52,7 +52,7 @@ cdef inline const uint8_t* read_string(const uint8_t* at, const uint8_t* end, St
     begin = at
     out.has_escapes = False
     while True:
-        at = fb_json_stop(at, end)
+        at = fb_json_stop(at, end)  # sixteen bytes at a time; then eight, then one
         special = 0
         while end - at >= 8 and special == 0:
             special = _special_bytes(eight_bytes(at))

@@ -151,23 +151,23 @@ cdef class SpecialMatcher:
         cdef Text text = Text(p, len(token), 1, True, NULL)
         if first_invalid(p, text.n) < text.n or safe_cut_near(&text, 0, 0) < text.n:
             self.cuttable = False  # safe_cut_near() reads only UTF-8, or finds a cut within the token
-        cdef uint8_t last = p[text.n - 1]
-        cdef bint is_word = last > 0x7F or <uint8_t> ((last | 0x20) - 0x61) < 26 or 0x30 <= last <= 0x39
+        cdef uint8_t last_byte = p[text.n - 1]
+        cdef bint is_word = last_byte > 0x7F or <uint8_t> ((last_byte | 0x20) - 0x61) < 26 or 0x30 <= last_byte <= 0x39
         self.ends_in_word |= is_word
         if self._flags != NULL and self._flags[index] & RSTRIP and is_word:
             self.cuttable = False  # a cut may separate the token from its white space
         cdef uint32_t node = 0, child
-        cdef size_t i, at
+        cdef size_t i, slot
         for i in range(<size_t> PyBytes_GET_SIZE(token)):
             child = self._child(node, p[i])
             if child == NONE:
-                at = <size_t> mix((<uint64_t> node << 8) | p[i]) & self._mask
-                while self._edges[at] != <uint64_t> -1:
-                    at = (at + 1) & self._mask
+                slot = <size_t> mix((<uint64_t> node << 8) | p[i]) & self._mask
+                while self._edges[slot] != <uint64_t> -1:
+                    slot = (slot + 1) & self._mask
                 child = self._n_nodes
                 self._n_nodes += 1
-                self._edges[at] = (<uint64_t> node << 8) | p[i]
-                self._children[at] = child
+                self._edges[slot] = (<uint64_t> node << 8) | p[i]
+                self._children[slot] = child
             node = child
         self._ends_here[node] = index
         return 0
@@ -175,11 +175,11 @@ cdef class SpecialMatcher:
     cdef uint32_t _child(self, uint32_t node, uint8_t byte) noexcept nogil:
         """Return the child of a node for a byte, or NONE."""
         cdef uint64_t edge = (<uint64_t> node << 8) | byte
-        cdef size_t at = <size_t> mix(edge) & self._mask
-        while self._edges[at] != <uint64_t> -1:
-            if self._edges[at] == edge:
-                return self._children[at]
-            at = (at + 1) & self._mask
+        cdef size_t slot = <size_t> mix(edge) & self._mask
+        while self._edges[slot] != <uint64_t> -1:
+            if self._edges[slot] == edge:
+                return self._children[slot]
+            slot = (slot + 1) & self._mask
         return NONE
 
     cdef bint find(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil:
