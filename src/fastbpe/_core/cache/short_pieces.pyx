@@ -115,6 +115,7 @@ cdef int grow_entries(Cache* cache) except -1 nogil:
     cdef void* old_block = cache.entries_block
     cdef void* block
     cdef Entry* entries
+    # If the limit forbids the whole step, try smaller ones, down to doubling.
     while n_new > 2 * n_old and n_new > MIN_ENTRIES and n_new > n_max:
         n_new >>= 1
     if n_old and (n_new <= n_old or n_new > n_max):

@@ -50,7 +50,10 @@ cdef class Decoding:
         free(self._starts)
 
     cdef int invite(self, int n_threads) except -1:
-        """Start up to n_threads - 1 other threads, which wait for work. Holds the GIL again when it returns."""
+        """Start up to n_threads - 1 other threads, which wait for work. Holds the GIL again when it returns.
+
+        Starts no more threads than there are cores, because a thread that waits keeps its core busy.
+        """
         cdef int i, n_invited = start_beside(self._work, min(n_threads, <int> usable_cores()) - 1)
         for i in range(MAX_WAITS):
             if add(&self._n_there, 0) == <size_t> n_invited:

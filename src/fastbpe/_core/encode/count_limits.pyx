@@ -245,7 +245,7 @@ cdef int _pass_over(
             units_per_id = <double> near / n_near
         ahead = min(room * units_per_id * PASS_SHARE, <double> MAX_STRETCH_UNITS) + MIN_STEP_UNITS
         far = _cut_ahead(pipeline, text, near, text.n, <size_t> ahead)
-        if far == near:
+        if far == near:  # no cut is that close
             return _search(pipeline, text, 0, text.n, n_ids, n_ids // 2, scratch, found)
         pipeline.encode(text, near, far, None, None, scratch)
         if scratch.ids.n > room:

@@ -164,7 +164,7 @@ cdef int encode_spans(
     if pipeline.normalizing is not None:
         scratch.trace.n = 0
         with gil:
-            pipeline.pieces.widths_of_ids()
+            pipeline.pieces.widths_of_ids()  # builds PieceSteps.widths, which _merge() reads without the GIL
     scratch.spans, scratch.found, scratch.words, scratch.notes_texts = spans, found, words, False
     try:
         return pipeline.encode_utf8(data, n, allowed, disallowed, True, True, scratch)

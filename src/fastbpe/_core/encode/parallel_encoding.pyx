@@ -13,7 +13,7 @@ pool makes a call slower, but cannot block it.
 cimport cython
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from fastbpe._core.common.atomics cimport add, is_set, set_flag
 from fastbpe._core.common.gil_yield cimport yield_gil_if_due
@@ -133,15 +133,18 @@ cdef class Jobs:
         """Append a job of some texts."""
         cdef size_t capacity
         cdef Job* jobs
+        cdef Job* job
         if self.n_jobs == self._capacity:
             capacity = max(2 * self._capacity, <size_t> 16)
             jobs = <Job*> realloc(self._jobs, capacity * sizeof(Job))
             if jobs == NULL:
                 raise MemoryError(f"no memory for {capacity} jobs")
             self._jobs, self._capacity = jobs, capacity
-        self._jobs[self.n_jobs] = Job(first, n_texts, False, 0, 0, NULL, 0, False, 0, 0, 0, 0)
+        job = &self._jobs[self.n_jobs]
+        memset(job, 0, sizeof(Job))
+        job.first, job.n_texts = first, n_texts
         self.n_jobs += 1
-        return &self._jobs[self.n_jobs - 1]
+        return job
 
     # Running the jobs
 

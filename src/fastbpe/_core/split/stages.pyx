@@ -111,7 +111,7 @@ cdef class Stage:
         self, const uint8_t* data, const Places* sources, size_t start, size_t end, Staged* staged
     ) except -1 nogil:
         """Append data[start:end] with its spaces or bytes replaced."""
-        cdef size_t i, n, place
+        cdef size_t i, n, place  # i: end of the bytes that a round reads; n: bytes that it writes
         cdef const uint8_t* found
         cdef uint8_t stand_in[2]
         cdef uint16_t character

@@ -16,16 +16,16 @@ cdef class SeparatedTexts:
 
     def __cinit__(self, bytes block not None, bytes separator not None):
         self._block, self._separator = block, separator
-        self._mark, self._n_mark = <const uint8_t*> PyBytes_AS_STRING(separator), PyBytes_GET_SIZE(separator)
+        self._separator_data, self._n_separator = <const uint8_t*> PyBytes_AS_STRING(separator), PyBytes_GET_SIZE(separator)
         self._at = <const uint8_t*> PyBytes_AS_STRING(block)
         self._end = self._at + PyBytes_GET_SIZE(block)
 
     cdef const uint8_t* _find(self, const uint8_t* at) noexcept nogil:
         """Find the next separator; NULL after the last."""
         cdef const uint8_t* found
-        while at < self._end and <size_t> (self._end - at) >= self._n_mark:
-            found = <const uint8_t*> memchr(at, self._mark[0], <size_t> (self._end - at) - self._n_mark + 1)
-            if found == NULL or memcmp(found, self._mark, self._n_mark) == 0:
+        while at < self._end and <size_t> (self._end - at) >= self._n_separator:
+            found = <const uint8_t*> memchr(at, self._separator_data[0], <size_t> (self._end - at) - self._n_separator + 1)
+            if found == NULL or memcmp(found, self._separator_data, self._n_separator) == 0:
                 return found
             at = found + 1
         return NULL
@@ -38,7 +38,7 @@ cdef class SeparatedTexts:
             n += 1
             at = self._find(at)
             if at != NULL:
-                at += self._n_mark
+                at += self._n_separator
         return n
 
     cdef bint next(self, Bytes* text) noexcept nogil:
@@ -53,7 +53,7 @@ cdef class SeparatedTexts:
             self._at = self._end
             return True
         text.n = <size_t> (found - self._at)
-        self._at = found + self._n_mark
-        if self._n_mark == 1 and self._mark[0] == 0x0A and text.n and text.data[text.n - 1] == 0x0D:
+        self._at = found + self._n_separator
+        if self._n_separator == 1 and self._separator_data[0] == c'\n' and text.n and text.data[text.n - 1] == c'\r':
             text.n -= 1  # a line ending of two bytes
         return True

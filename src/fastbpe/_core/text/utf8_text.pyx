@@ -91,7 +91,7 @@ cdef int text_view(object text, Text* view) except -1:
         return 0
     if isinstance(text, (bytearray, memoryview)):
         text = bytes(text)
-        _own(text, view)
+        _own(text, view)  # copied again, because this bytes object ends with the call
     elif isinstance(text, bytes):
         view.data = PyBytes_AS_STRING(text)
         view.n = <size_t> PyBytes_GET_SIZE(text)
