@@ -55,6 +55,15 @@ def test_table_gives_the_ids_of_pieces_and_of_runs(tmp_path: Path) -> None:
         loaded.decoder()
 
 
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_batch_on_two_threads_has_the_ids_of_each_text(tmp_path: Path, model_type: str) -> None:
+    loaded = fastbpe.load(fill(tmp_path, trainer={"model_type": model_type}))
+    texts = ["ab \u4e2d\u56fdb a", "\u4e2da\u56fd", "ba"] * 24_000  # enough characters for threads
+    expected = [loaded.encode(text) for text in texts[:3]]
+    assert loaded.encode_batch(texts, num_threads=2) == expected * 24_000
+    assert list(loaded.count_batch(texts, num_threads=2)) == [len(ids) for ids in expected] * 24_000
+
+
 def test_tokens_that_only_the_table_finds_are_not_reported_as_unused(tmp_path: Path) -> None:
     report = fastbpe.vocabulary_report(fastbpe.load(fill(tmp_path, vocab={**VOCABULARY, "ca": 9})))
     assert {TOKENS.index("\u4e2d\u56fd"), TOKENS.index(">>fra<<")} <= {*report.witnesses}

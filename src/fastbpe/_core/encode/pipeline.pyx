@@ -87,7 +87,7 @@ cdef class Pipeline:
             and not pieces.is_sentence and front is None
         )
         self.may_defer = not pieces.is_sentence and self.phases is None and (
-            self.normalizing is None or self.normalizing.fused == NONE
+            self.normalizing is None or self.normalizing.fused == NONE and self.normalizing.table is None
         )
 
     cdef Pipeline finding(self, SpecialMatcher tokens):
