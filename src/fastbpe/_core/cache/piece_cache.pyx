@@ -51,7 +51,7 @@ cdef extern from "simd/entries.h" nogil:
 cdef enum:
     MIN_CACHE_BYTES = 1 << 18  # lower bound of the limit
     MAX_IDS_BEHIND_GAP = 1 << 14  # ids after the first gap, all moved later, at which gaps are filled
-    MAX_KEPT_IDS = 1 << 12  # a long piece with more ids is not cached
+    MAX_CACHED_IDS = 1 << 12  # a long piece with more ids is not cached
     MAX_CACHED_BYTES = 1 << 10  # longest piece that is cached; longer ones hardly ever repeat
 
 
@@ -272,6 +272,6 @@ cdef int _append_long(
     if may_defer(tables, length):
         return defer_long(cache, tables, piece, length, out)
     encode_piece(tables, piece, length, out)
-    if out.n - before <= MAX_KEPT_IDS:
+    if out.n - before <= MAX_CACHED_IDS:
         keep_long(cache, hash, piece, length, out.items + before, out.n - before)
     return 0

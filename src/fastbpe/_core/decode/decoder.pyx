@@ -147,7 +147,7 @@ cdef class Decoder(IdReader):
         cdef Ids part
         cdef Sums part_sums
         cdef Beginning part_beginning = beginning[0]
-        # With beginning.n, the token of ids[beginning.at - 1] is in the beginning, without its leading space.
+        # Unless beginning.n is 0, the token of ids[beginning.at - 1] is in the beginning, without its leading space.
         cdef size_t n_spaces = beginning.n > 0  # spaces that the next part leaves out of its first token
         cdef size_t start = beginning.at - n_spaces, at, n
         cdef list texts = []

@@ -16,7 +16,7 @@ from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.common.places cimport FB_NOWHERE, Places
 from fastbpe._core.common.utf8 cimport fb_char_bytes, is_metaspace
 from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
-from fastbpe._core.encode.sentence_totals cimport encode_words
+from fastbpe._core.encode.sentence_totals cimport encode_all_pieces
 from fastbpe._core.encode.spans cimport Span, Spans, add_span_of_id
 from fastbpe._core.merge.codepoint_symbols cimport EXPANDED, Characters
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
@@ -37,7 +37,7 @@ cdef int merge_characters_with_spans(
     cdef Spans* spans = scratch.spans
     cdef size_t i = ids.n, kept = ids.n, at = start, n_bytes
     cdef uint32_t width
-    encode_words(tables, data, n, start, scratch)
+    encode_all_pieces(tables, data, n, start, scratch)
     while i < ids.n:
         width = widths.of[ids.items[i]]
         n_bytes = width

@@ -25,7 +25,7 @@ from fastbpe._core.encode.codepoint_spans cimport (
 )
 from fastbpe._core.encode.piece_spans cimport merge_with_spans, n_spans, spans_at_places
 from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
-from fastbpe._core.encode.sentence_totals cimport encode_words
+from fastbpe._core.encode.sentence_totals cimport encode_all_pieces
 from fastbpe._core.encode.spans cimport Span, add_span_of_id
 from fastbpe._core.encode.superwords cimport n_complete
 from fastbpe._core.encode.table_ids cimport resolve
@@ -234,9 +234,9 @@ cdef class PieceSteps:
         if scratch.dropout != NULL:
             self._merge_with_dropout(data, start, end, scratch)
         elif self.vocabulary.drops_bytes and self._drop_bytes(data, start, end, scratch):
-            encode_words(&self.vocabulary.tables, scratch.kept.items, scratch.kept.n, 0, scratch)
+            encode_all_pieces(&self.vocabulary.tables, scratch.kept.items, scratch.kept.n, 0, scratch)
         else:
-            encode_words(&self.vocabulary.tables, data, n, start, scratch)
+            encode_all_pieces(&self.vocabulary.tables, data, n, start, scratch)
         if self.normalizing is not None and self.normalizing.fused != NONE and not scratch.keeps_runs:
             _fuse(scratch, n_before, self.normalizing.fused)
         elif self.normalizing is not None and self.normalizing.table is not None:

@@ -20,7 +20,7 @@ from fastbpe._core.segment.segmenter cimport SENTENCE, Segmenting
 from fastbpe._core.split.splitter cimport UNMATCHED
 
 
-cdef int encode_words(
+cdef int encode_all_pieces(
     const Tables* tables, const uint8_t* data, size_t n, size_t start, Scratch* scratch
 ) except -1 nogil:
     """Append the ids of the pieces of data[start:], for any kind of vocabulary.
@@ -29,11 +29,11 @@ cdef int encode_words(
         the pieces.
     """
     if tables.segmenting != NULL and tables.segmenting.kind == SENTENCE:
-        return _encode_words(tables, data, n, start, scratch)
+        return _encode_sentence_pieces(tables, data, n, start, scratch)
     return encode_byte_pieces(tables, data, n, start, scratch.ends.items, scratch.ends.n, scratch)
 
 
-cdef int _encode_words(
+cdef int _encode_sentence_pieces(
     const Tables* tables, const uint8_t* data, size_t n, size_t start, Scratch* scratch
 ) except -1 nogil:
     cdef const Segmenting* segmenting = tables.segmenting

@@ -13,7 +13,7 @@ from libc.string cimport memmove
 
 from fastbpe._core.common.free_threading cimport Lock, lock, unlock
 from fastbpe._core.common.python cimport PyErr_Clear, PyObject
-from fastbpe._core.ids.int_table cimport BLOCK_INTS, Ints, int_at, ints_so_far, kept_ints, looked_up, make_block
+from fastbpe._core.ids.int_table cimport BLOCK_INTS, Ints, int_at, ints_so_far, kept_ints, count_lookups, make_block
 from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.memory cimport likely, use_huge_pages
 from fastbpe._core.common.id_buffer cimport Ids
@@ -312,7 +312,7 @@ cdef int _make_part(Ints* ints, list out, const uint32_t* ids, size_t n) except 
                 set_size(<PyObject*> out, size + i)
                 PyErr_Clear()
                 raise MemoryError("no memory for the int of an id")
-    looked_up(ints, n)
+    count_lookups(ints, n)
     return 0
 
 

@@ -31,7 +31,7 @@ cdef struct Ints:
 cdef Ints* kept_ints() except NULL
 cdef const Ints* ints_so_far() noexcept nogil
 cdef void make_block(Ints* ints, size_t block) noexcept
-cdef void looked_up(Ints* ints, size_t n) noexcept
+cdef void count_lookups(Ints* ints, size_t n) noexcept
 
 
 cdef inline object offset_int(Ints* ints, size_t offset):

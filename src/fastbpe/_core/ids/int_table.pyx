@@ -105,7 +105,7 @@ cdef void make_block(Ints* ints, size_t block) noexcept:
     ints.made[block] = True
 
 
-cdef void looked_up(Ints* ints, size_t n) noexcept:
+cdef void count_lookups(Ints* ints, size_t n) noexcept:
     """Count n look-ups in ints.made. After UPDATE_ROW_IDS of them, increase n_row, and make all ints below it.
 
     n_row becomes the end of the last made block up to which at least a quarter of the blocks have been made.

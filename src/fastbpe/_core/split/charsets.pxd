@@ -13,7 +13,7 @@ cdef enum:
     SOME_ARE_MEMBERS = 5  # value for a first byte that does not decide
 
 cdef extern from "stdint.h":
-    const size_t NONE "SIZE_MAX"
+    const size_t NO_OFFSET "SIZE_MAX"
 
 
 cdef struct CharSets:
@@ -23,10 +23,10 @@ cdef struct CharSets:
 
 
 cdef inline size_t chars_back(const uint8_t* data, size_t at, uint32_t n_chars) noexcept nogil:
-    """Return the offset n_chars characters before `at`; NONE if the text has fewer."""
+    """Return the offset n_chars characters before `at`; NO_OFFSET if the text has fewer."""
     while n_chars:
         if at == 0:
-            return NONE
+            return NO_OFFSET
         at -= 1
         while at and data[at] & 0xC0 == 0x80:
             at -= 1
@@ -34,7 +34,9 @@ cdef inline size_t chars_back(const uint8_t* data, size_t at, uint32_t n_chars) 
     return at
 
 
-cdef inline size_t looked_up(const CharSets* sets, uint32_t number, const uint8_t* data, size_t at) noexcept nogil:
+cdef inline size_t one_member_by_table(
+    const CharSets* sets, uint32_t number, const uint8_t* data, size_t at
+) noexcept nogil:
     """Do the work of one_member if the first byte does not decide."""
     cdef uint32_t row = data[at]  # becomes the code point without its last six bits
     if row < 0xE0:
@@ -47,26 +49,26 @@ cdef inline size_t looked_up(const CharSets* sets, uint32_t number, const uint8_
         row = (row & 0x07) << 12 | (data[at + 1] & 0x3F) << 6 | (data[at + 2] & 0x3F)
         at += 4
         if row >> 2 >= N_BLOCKS:
-            return NONE  # not UTF-8: beyond U+10FFFF
+            return NO_OFFSET  # not UTF-8: beyond U+10FFFF
     cdef size_t block = sets.index[number * N_BLOCKS + (row >> 2)]
-    return at if sets.blocks[block * 4 + (row & 3)] >> (data[at - 1] & 0x3F) & 1 else NONE
+    return at if sets.blocks[block * 4 + (row & 3)] >> (data[at - 1] & 0x3F) & 1 else NO_OFFSET
 
 
 cdef inline size_t one_member(
     const CharSets* sets, uint32_t number, const uint8_t* data, size_t n, size_t at
 ) noexcept nogil:
-    """Return the end of the character at `at` if it is in the set; otherwise NONE.
+    """Return the end of the character at `at` if it is in the set; otherwise NO_OFFSET.
 
     number: number of the set.
     """
     if at >= n:
-        return NONE
+        return NO_OFFSET
     cdef uint8_t answer = sets.bytes[number * 256 + data[at]]
     if answer == 0:
-        return NONE
+        return NO_OFFSET
     if answer < SOME_ARE_MEMBERS:
         return at + answer
-    return looked_up(sets, number, data, at)
+    return one_member_by_table(sets, number, data, at)
 
 
 cdef inline size_t members_end(
@@ -83,8 +85,8 @@ cdef inline size_t members_end(
         elif answer[data[at]] < SOME_ARE_MEMBERS:
             at += answer[data[at]]
         else:
-            next_at = looked_up(sets, number, data, at)
-            if next_at == NONE:
+            next_at = one_member_by_table(sets, number, data, at)
+            if next_at == NO_OFFSET:
                 break
             at = next_at
     return at

@@ -19,7 +19,7 @@ from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.common.python cimport PyBytes_AS_STRING
 from fastbpe._core.common.utf8 cimport fb_char_bytes, fb_whole_end
-from fastbpe._core.split.charsets cimport NONE, CharSets, chars_back, members_end, one_member
+from fastbpe._core.split.charsets cimport NO_OFFSET, CharSets, chars_back, members_end, one_member
 from fastbpe._core.split.match_state cimport N_REGISTERS, Frame, MatchState, state_free, state_start, was_visited
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add, ends_reserve, offset_in_text
 from fastbpe._core.split.visited_states cimport VISITED_MIN_SLOTS, visited_free, visited_resize
@@ -172,7 +172,7 @@ cdef class Engine(Splitter):
         cdef int64_t steps = 0, steps_before = state.steps_left
         cdef size_t i
         for i in range(N_REGISTERS - 2 * self._n_groups, N_REGISTERS):
-            state.marks[i] = NONE  # no group has matched
+            state.marks[i] = NO_OFFSET  # no group has matched
         state.n_frames = 0
         state.begin = data + begin
         while True:
@@ -186,7 +186,7 @@ cdef class Engine(Splitter):
                     continue
             elif words[0] == OP_OPTION:
                 beside = one_member(&self._sets, words[1], data, n, at)
-                if beside != NONE:
+                if beside != NO_OFFSET:
                     at = beside
                 words += 2
                 continue
@@ -207,27 +207,27 @@ cdef class Engine(Splitter):
                     continue
             elif words[0] == OP_SET:
                 at = one_member(&self._sets, words[1], data, n, at)
-                if at != NONE:
+                if at != NO_OFFSET:
                     words += 2
                     continue
             elif words[0] == OP_AHEAD:
-                if (one_member(&self._sets, words[1], data, n, at) != NONE) != words[2]:
+                if (one_member(&self._sets, words[1], data, n, at) != NO_OFFSET) != words[2]:
                     words += 3
                     continue
             elif words[0] == OP_BEHIND:
                 beside = chars_back(data, at, 1)
-                if (beside != NONE and one_member(&self._sets, words[1], data, n, beside) != NONE) != words[2]:
+                if (beside != NO_OFFSET and one_member(&self._sets, words[1], data, n, beside) != NO_OFFSET) != words[2]:
                     words += 3
                     continue
             elif words[0] == OP_RUN:
                 at = self._counted(words[1], data, n, at, words[2])
-                if at != NONE:
+                if at != NO_OFFSET:
                     at = self._rest(words, data, n, at, state)
                     words += 4
                     continue
             elif words[0] == OP_RUN_GREEDY:
                 low = self._counted(words[1], data, n, at, words[2])
-                if low != NONE and not was_visited(state, words - code, words[5], at):
+                if low != NO_OFFSET and not was_visited(state, words - code, words[5], at):
                     at = self._rest(words, data, n, low, state)
                     if at > low:
                         self._push(state, words, 0, at, low)
@@ -235,7 +235,7 @@ cdef class Engine(Splitter):
                     continue
             elif words[0] == OP_RUN_LAZY:
                 low = self._counted(words[1], data, n, at, words[2])
-                if low != NONE and not was_visited(state, words - code, words[5], at):
+                if low != NO_OFFSET and not was_visited(state, words - code, words[5], at):
                     at = low
                     if words[3]:
                         self._push(state, words, words[3], at, 0)
@@ -272,7 +272,7 @@ cdef class Engine(Splitter):
                 state.n_frames = state.saved[words[1]].n_frames  # and fail
             elif words[0] == OP_BACK:
                 at = chars_back(data, at, words[1])
-                if at != NONE:
+                if at != NO_OFFSET:
                     words += 2
                     continue
             elif words[0] == OP_SAVE_PLACE:
@@ -291,7 +291,7 @@ cdef class Engine(Splitter):
                 continue
             elif words[0] == OP_SAME:
                 beside = state.marks[words[1]]
-                if beside != NONE:
+                if beside != NO_OFFSET:
                     size = state.marks[words[1] + 1] - beside
                     state.steps_left -= size >> 2
                     if size <= n - at and memcmp(data + at, data + beside, size) == 0:
@@ -379,7 +379,7 @@ cdef class Engine(Splitter):
         cdef size_t at = frame.at
         while frame.extra:
             at = one_member(&self._sets, words[1], data, n, at)
-            if at == NONE:
+            if at == NO_OFFSET:
                 break
             frame.extra -= frame.extra != NO_LIMIT
             state.steps_left -= 1
@@ -394,11 +394,11 @@ cdef class Engine(Splitter):
     cdef inline size_t _counted(
         self, uint32_t number, const uint8_t* data, size_t n, size_t at, uint32_t n_chars
     ) noexcept nogil:
-        """Return the end of n_chars members of the set from `at` on; NONE if there are fewer."""
+        """Return the end of n_chars members of the set from `at` on; NO_OFFSET if there are fewer."""
         while n_chars:
             at = one_member(&self._sets, number, data, n, at)
-            if at == NONE:
-                return NONE
+            if at == NO_OFFSET:
+                return NO_OFFSET
             n_chars -= 1
         return at
 
@@ -413,7 +413,7 @@ cdef class Engine(Splitter):
         else:
             while n_left:
                 next_at = one_member(&self._sets, words[1], data, n, at)
-                if next_at == NONE:
+                if next_at == NO_OFFSET:
                     break
                 at = next_at
                 n_left -= 1

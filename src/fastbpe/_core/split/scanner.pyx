@@ -248,7 +248,8 @@ cdef class RunScanner(VectorScanner):
             if not self._page_of[block]:
                 continue  # page 0 is empty
             for c in range(block << 8, (block + 1) << 8):
-                if self._pages[<size_t> self._page_of[block] << 8 | (c & 0xFF)]:  # index: the first byte of c's UTF-8
+                if self._pages[<size_t> self._page_of[block] << 8 | (c & 0xFF)]:
+                    # the first byte of the character's UTF-8
                     quiet[c if c < 0x80 else 0xC0 | c >> 6 if c < 0x800 else 0xE0 | c >> 12 if c < 0x10000
                           else 0xF0 | c >> 18] = 0
         return bytes(quiet)

@@ -149,8 +149,9 @@ cdef class SpecialMatcher:
         """Add a token to the trie, and clear `cuttable` if a safe cut might change its matches."""
         cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(token)
         cdef Text text = Text(p, len(token), 1, True, NULL)
+        # A token that is not UTF-8 may contain a cut, too, but safe_cut_near() could not read it.
         if first_invalid(p, text.n) < text.n or safe_cut_near(&text, 0, 0) < text.n:
-            self.cuttable = False  # safe_cut_near() reads only UTF-8, or finds a cut within the token
+            self.cuttable = False
         cdef uint8_t last_byte = p[text.n - 1]
         cdef bint is_word = last_byte > 0x7F or <uint8_t> ((last_byte | 0x20) - 0x61) < 26 or 0x30 <= last_byte <= 0x39
         self.ends_in_word |= is_word
