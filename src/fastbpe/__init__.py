@@ -24,6 +24,7 @@ try:
     from fastbpe._compiled import add_finder as _add_finder
 
     _add_finder()
+    # Nearly every call needs the core: if it was not built, say so now and not at the first of them.
     import fastbpe._core.merge.vocabulary  # noqa: F401
 except ModuleNotFoundError as error:
     if error.name is None or not error.name.startswith("fastbpe."):

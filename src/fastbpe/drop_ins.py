@@ -138,7 +138,10 @@ def _check(names: Sequence[str]) -> None:
 
 
 def _put(name: str) -> None:
-    """Put a drop-in and its submodules into `sys.modules`. Every name has a module there at all times."""
+    """Put a drop-in and its submodules into `sys.modules`, and remove the original's other submodules.
+
+    Other threads may import the drop-in's names meanwhile, so these names have a module there at all times.
+    """
     face, stand_in = _FACES[name], _stand_in(name)
     ours = {name: stand_in, **{f"{name}.{last}": getattr(stand_in, last) for last in face.submodules}}
     before = _modules_of(name)
@@ -147,7 +150,7 @@ def _put(name: str) -> None:
     for old in before.keys() - ours.keys():
         parent, _, last = old.rpartition(".")
         if parent == name and last in face.borrowed:
-            setattr(stand_in, last, before[old])
+            setattr(stand_in, last, before[old])  # an import sets it only when it loads the submodule
         else:
             sys.modules.pop(old, None)
 

@@ -85,10 +85,10 @@ class SpecialTokenError(FastbpeError, ValueError):
                 also has its id.
         """
         if not special:
-            told = f"token {token!r} is already in the vocabulary, as the ordinary token {token_id}"
-            told += ": leave it out"
+            message = f"token {token!r} is already in the vocabulary, as the ordinary token {token_id}"
+            message += ": leave it out"
             way_out = f", or pass its id, to find it whole within any text: {{{token!r}: {token_id}}}"
-            return cls(told + way_out if may_share else told)
+            return cls(message + way_out if may_share else message)
         return cls(
             f"special token {token!r} is also the ordinary token {token_id}: in a text, nothing would tell them "
             "apart; choose another name"

@@ -443,9 +443,9 @@ class CodePointModel(_CodePointFields):
             role: str – "bos", "eos" or "pad".
         """
         name = self.trainer[f"{role}_piece"].encode("utf-8", "surrogateescape")
-        at = self.trainer[f"{role}_id"]
-        guess = at if 0 <= at < self.n_pieces and self.piece(at) == name else None
-        found = guess if guess is not None else next((i for i, p in enumerate(self.pieces) if p == name), None)
+        stored = self.trainer[f"{role}_id"]  # may be the id of another piece: only the name counts
+        is_right = 0 <= stored < self.n_pieces and self.piece(stored) == name
+        found = stored if is_right else next((i for i, p in enumerate(self.pieces) if p == name), None)
         return found if found is not None and self.types[found] == PieceType.CONTROL else None
 
     @property

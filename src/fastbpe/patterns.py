@@ -49,13 +49,16 @@ _DEEPSEEK_WORDS = (
 _BLOOM = " ?[^(\\s|.,!?…。，、।۔،)]+"
 # Cased letters of Latin, Greek, Cyrillic and other scripts, as DeepSeek LLM lists them.
 _DEEPSEEK_LLM_LETTERS = (
-    ""
+    ""  # keeps the long literal alone in its line, where the linter accepts it
     "A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-\u1f7dᾀ-ᾴᾶ-ᾼ\u1fbeῂ-ῄῆ-ῌῐ-\u1fd3ῖ-\u1fdbῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\u2126ℨ\u212a-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃"
 )
+# For "superbpe": llama.cpp's regex matches no text, and splits where the rest of a number has 3, 6, 9 … digits.
+# The regexes here match the text between two such places.
 _THREES_TO_THE_END = "(?=(?:[0-9]{3})+(?![0-9]))"
-_NO_THREE = "(?:[^0-9]|(?<![0-9])[0-9]{1,2}(?![0-9]))"
-_FIRST_OF_THREES = "(?<![0-9])[0-9]{1,2}" + _THREES_TO_THE_END
-_LATER_CHINESE = "[一-龥ࠀ-一가-\ud7ff]+"
+_NO_THREE = "(?:[^0-9]|(?<![0-9])[0-9]{1,2}(?![0-9]))"  # another character, or a whole number of 1 or 2 digits
+_FIRST_OF_THREES = "(?<![0-9])[0-9]{1,2}" + _THREES_TO_THE_END  # the digits of a longer number before its threes
+# Chinese, and all other letters and signs from U+0800 to U+D7FF without a gap before Yi: as DeepSeek writes it.
+_DEEPSEEK_CHINESE = "[一-龥ࠀ-一가-\ud7ff]+"
 
 
 class NamedPatterns(Mapping[str, Pattern]):
@@ -142,11 +145,11 @@ PATTERNS: Mapping[str, Pattern] = NamedPatterns({
         rf"\s?[{_DEEPSEEK_LLM_LETTERS}]+",
         r"\s?[!-/:-~！-／：-～‘-‟\u3000-。]+",
         r"\s+$",
-        _LATER_CHINESE,
+        _DEEPSEEK_CHINESE,
         r"\p{N}",
     ),
     # DeepSeek Coder (2023).
-    "deepseek-coder": (r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", _LATER_CHINESE, r"\p{N}"),
+    "deepseek-coder": (r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", _DEEPSEEK_CHINESE, r"\p{N}"),
     # StarCoder (2023), SmolLM, Granite 3, Command R: each digit, then gpt2.
     "starcoder": (r"\p{N}", _GPT2),
     # Falcon (2023): punctuation, then gpt2, then digits by threes.
@@ -183,7 +186,8 @@ PATTERNS: Mapping[str, Pattern] = NamedPatterns({
         rf"[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|{_CHINESE_JAPANESE}",
         "|".join([*_O200K_WORDS, r"\p{N}", _SIGNS_THEN_SLASHES, _SPACES]),
     ),
-    # Tiny Aya, Command A+ (2026): numbers by threes from the right, then o200k.
+    # Tiny Aya, Command A+ (2026): numbers by threes from the right, then o200k. The negative lookahead is
+    # Oniguruma's `\b` after a digit: the class has its word characters.
     "tiny_aya": (r"\d{1,3}(?=(?:\d{3})*(?![\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼½¾]))", _O200K),
     # EXAONE MoE (2025): several words may be a piece.
     "exaone-moe": "|".join([
@@ -362,8 +366,8 @@ def told_apart(pattern: PatternLike, other: PatternLike) -> tuple[str, str] | No
     if resolved[0][1] == resolved[1][1]:
         return None
     texts = [shown_pattern(one, sys.maxsize) for _, one in resolved]
-    same = next((i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
-    start = max(same - _MAX_SHOWN // 3, 0)
+    n_same = next((i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
+    start = max(n_same - _MAX_SHOWN // 3, 0)
     mine, theirs = (
         name or f"{'…' * (start > 0)}{text[start : start + _MAX_SHOWN]}{'…' * (len(text) > start + _MAX_SHOWN)}"
         for (name, _), text in zip(resolved, texts, strict=True)
@@ -404,7 +408,10 @@ def _is_word(text: str) -> bool:
 
 
 def _mistaken_name(text: str) -> str | None:
-    """Return a phrase about the likely meaning of an unknown name; None if the text does not look like a name."""
+    """Return a phrase about the likely meaning of an unknown name; None if the text does not look like a name.
+
+    The phrase comes after the name in an error, and ends with a punctuation mark; without a guess it is only that.
+    """
     if not _is_word(text):
         return None
     plain = text.lower().removesuffix("_base").replace("_", "").replace("-", "")
@@ -418,4 +425,5 @@ def _mistaken_name(text: str) -> str | None:
     )
     if near := _ALSO_CALLED.get(plain) or next(iter(close), ""):
         return f", did you mean {near!r}?"
+    # Words joined by hyphens are a regex, unless they have a digit or `_`, as names of models do.
     return ";" if "-" not in text or not set("0123456789_").isdisjoint(text) else None

@@ -39,7 +39,7 @@ __all__ = ["count_pieces", "encode", "write_shards"]
 
 _FAN_IN = 8  # results that a task adds up
 _BITS = 4  # counts come in 16 parts, so that a cell of a table stays small
-_RESULT_BITS = 12  # low bits of a result's number: its place in its table of results
+_RESULT_BITS = 12  # low bits of a result's number: its place in its table, which has fewer than 4,096 results
 _MAX_RETRIES = 3  # retries of a task, as by default in Spark
 _END_SECONDS = 60  # to wait for tasks that were cancelled
 _Rows = list[tuple[int, bytes]]
@@ -72,17 +72,18 @@ def count_pieces(dataset: Dataset, column: str, *, on_error: OnError = "raise", 
     _check_text_column(dataset, column)
     options = {"num_threads": 1, **options}
     empty = check_options(options, on_error)
-    how = Counting(column, options, on_error == "skip", _BITS, 0)
-    counted = dataset.select_columns([column]).map_batches(
+    # A fixed seed: each task adds up all parts, so it does not matter which pieces share one.
+    how = Counting(column, options, on_error == "skip", bits=_BITS, seed=0)
+    results = dataset.select_columns([column]).map_batches(
         partial(_count, how), batch_format="pyarrow", batch_size=None, zero_copy_batch=True
     )
     number, add = (_remote(ray, task) for task in (_number, _add_up))
-    with _trying_again(counted), _in_order(counted):
-        tables = list(counted.to_arrow_refs())  # in the order of the rows
-    waiting = [number.remote(at, table) for at, table in enumerate(tables)]
-    while len(waiting) > 1:
-        waiting = [add.remote(*waiting[i : i + _FAN_IN]) for i in range(0, len(waiting), _FAN_IN)]
-    rows: _Rows = _result(ray, waiting[0], "count_pieces: the sum of the counts") if waiting else []
+    with _trying_again(results), _in_order(results):
+        tables = list(results.to_arrow_refs())  # in the order of the rows
+    sums = [number.remote(i, table) for i, table in enumerate(tables)]
+    while len(sums) > 1:
+        sums = [add.remote(*sums[i : i + _FAN_IN]) for i in range(0, len(sums), _FAN_IN)]
+    rows: _Rows = _result(ray, sums[0], "count_pieces: the sum of the counts") if sums else []
     return counts_of_rows(rows, empty)
 
 
@@ -195,31 +196,33 @@ def _count(how: Counting, batch: Any) -> Any:
         return pyarrow.table({"part": pyarrow.array(parts, "int32"), "data": pyarrow.array(data, "large_binary")})
 
 
-def _number(at: int, table: Any) -> _Rows:
+def _number(table_number: int, table: Any) -> _Rows:
     """Add up the rows of a table of counts, and set the positions of the pieces in the dataset.
 
-    at: the number of the table in the dataset.
+    table_number: the number of the table in the dataset.
     table: concatenated results of `_count`; each result ends with a row of numbers.
     """
     if not table.num_rows:  # of a dataset without rows; it has no columns either
         return []
-    number, numbered = at << _RESULT_BITS, []
+    number, numbered = table_number << _RESULT_BITS, []
     for part, data in zip(table.column("part").to_pylist(), table.column("data"), strict=True):
         numbered.append((part, number, data.as_buffer()))
-        number += part == NUMBERS
+        number += part == NUMBERS  # the next row belongs to the next result
     return _reduced(numbered)
 
 
 def _add_up(*results: _Rows) -> _Rows:
+    """Add up results of `_number` or of this function, in which positions are set."""
     return _reduced((part, 0, data) for rows in results for part, data in rows)
 
 
 def _reduced(rows: Iterable[tuple[int, int, Any]]) -> _Rows:
+    """Add up the rows of each part. rows: (part, number, data); numbers as for `cluster.counting.add_up`."""
     parts: dict[int, list[tuple[int, Any]]] = {}
     for part, number, data in rows:
         parts.setdefault(part, []).append((number, data))
     with naming_lack_of_memory("the sum of the counts", "pieces"):
-        return [(part, row) for part, some in parts.items() for row in reduce_rows(part, some)]
+        return [(part, row) for part, of_part in parts.items() for row in reduce_rows(part, of_part)]
 
 
 def _write(how: Writing, number: int, block: Any) -> tuple[int, bytes]:

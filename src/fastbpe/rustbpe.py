@@ -172,7 +172,7 @@ class Tokenizer:
         """
         _check_sequence("ids", ids)
         if isinstance(ids, (bytes, bytearray)):
-            ids = list(ids)
+            ids = list(ids)  # ids, as in rustbpe; the decoder refuses bytes
         try:
             return self._learned.decoder.decode(ids, "strict")
         except UnicodeDecodeError as error:

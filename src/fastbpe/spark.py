@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["count_pieces", "encode", "write_shards"]
 
-_ROWS = "part int, data binary"
-_TEXT_TYPES = ("string", "binary", "void")
+_ROWS = "part int, data binary"  # schema of the rows that tasks return, in Spark's notation
+_TEXT_TYPES = ("string", "varchar", "char", "binary", "void")  # void: the type of a column of nulls
 _MAX_BITS = 10  # 1,024 parts of counts: each executor adds up some of them
 _INTEGERS = ("int16", "int32", "int64")
 
@@ -75,8 +75,8 @@ def count_pieces(df: DataFrame, column: str, *, on_error: OnError = "raise", **o
     options = {"num_threads": 1, **options}
     empty = check_options(options, on_error)
     texts = df.select(_quoted(column))
-    bits = min(max(_n_partitions(df) - 1, 1).bit_length(), _MAX_BITS)
-    seed = int.from_bytes(os.urandom(8), "little")
+    bits = min(max(_n_partitions(df) - 1, 1).bit_length(), _MAX_BITS)  # as many parts as partitions, or more
+    seed = int.from_bytes(os.urandom(8), "little")  # random: no corpus can put most pieces into one part
     how = Counting(column, options, on_error == "skip", bits, seed)
     rows = texts.mapInArrow(partial(_count, how), _ROWS).groupBy("part").applyInArrow(_reduce, _ROWS)
     with _naming_dead_workers("count_pieces"):
@@ -206,7 +206,7 @@ def _reduce(table: Any) -> Any:
     import pyarrow
 
     part = table.column("part")[0].as_py()
-    data = ((0, cell.as_buffer()) for cell in table.column("data"))
+    data = ((0, cell.as_buffer()) for cell in table.column("data"))  # 0: positions contain the task's number
     with naming_lack_of_memory(f"part {part} of the counts", "pieces"):
         found = list(reduce_rows(part, data))
         columns = {"part": pyarrow.array([part] * len(found), "int32"), "data": found}
@@ -262,7 +262,7 @@ def _require_pyspark() -> None:
 def _check_text_column(df: Any, column: str) -> None:
     check_column(column, df.columns)
     kind = df.schema[column].dataType.simpleString()
-    if kind.split("(")[0].split(" ")[0] not in (*_TEXT_TYPES, "varchar", "char"):
+    if kind.split("(")[0].split(" ")[0] not in _TEXT_TYPES:  # "varchar(9)"; "string collate UTF8_LCASE"
         raise TypeError(f"column {column!r} has the type {kind}; it must contain strings, or UTF-8 as binary")
 
 
@@ -305,4 +305,5 @@ def _naming_dead_workers(what: str) -> Iterator[None]:
 
 
 def _plain(special: Special) -> Special:
+    """Return an argument for special tokens in a form that Spark can pickle."""
     return special if isinstance(special, str) else frozenset(special)

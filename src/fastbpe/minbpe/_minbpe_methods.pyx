@@ -89,7 +89,7 @@ cdef class Methods:
         if allowed_special == "none":
             return encoder._to_list(text, None, None, None)
         if allowed_special == "all":
-            if not matchers:
+            if not matchers:  # several threads may append: all matchers are equal, and only the first is used
                 matchers.append(encoder._matchers(all_special, ()))
             allowed, disallowed = matchers[0]
             return encoder._to_list(text, allowed, disallowed, None)
@@ -112,7 +112,7 @@ cdef class Methods:
             return decoder.decode(ids, "replace")
         except InvalidTokenError as error:
             raise _invalid(decoder, ids, error) from None
-        except TypeError:
+        except TypeError:  # an id that is a number of another type, or `ids` is bytes
             return decoder.decode(self._numbers(ids), "replace")
 
     cdef list _numbers(self, ids):
@@ -126,6 +126,7 @@ cdef class Methods:
 
 
 cdef object _invalid(decoder, ids, error):
+    """Return minbpe's error for the first of `ids` that is not a token."""
     for token in ids:
         try:
             decoder.token(token)

@@ -128,7 +128,6 @@ class Tokenizer(Methods):
 
     def _encode_chunk(self, text_bytes: bytes) -> list[int]:
         """Encode bytes that are one piece; they need not be UTF-8."""
-        self._encode_ordinary("")  # makes the tables if they do not exist
         return merge_alone(self._vocabulary, text_bytes)
 
     def _learn(self, text: str, vocab_size: int, verbose: bool) -> None:
@@ -147,8 +146,8 @@ class Tokenizer(Methods):
         n_merges = vocab_size - N_BYTES
         if verbose:
             for i, (left, right, count) in enumerate(learned):
-                made = f"{(left, right)} -> {N_BYTES + i} ({vocab[N_BYTES + i]!r})"
-                print(f"merge {i + 1}/{n_merges}: {made} had {count} occurrences")
+                merge = f"{(left, right)} -> {N_BYTES + i} ({vocab[N_BYTES + i]!r})"
+                print(f"merge {i + 1}/{n_merges}: {merge} had {count} occurrences")
         if len(learned) < n_merges:
             raise TrainingError(
                 f"no pair is left after {len(learned)} of {n_merges} merges: train on more text, or lower "
@@ -164,7 +163,8 @@ class Tokenizer(Methods):
         triples.sort(key=itemgetter(2))  # the lowest id merges first; the order of the dict does not matter
         tables = build_tables(self._tokens(), triples)
         vocabulary = Vocabulary(**tables, whole_piece_first=False, drops_bytes=False)
-        last_first = dict(reversed(self.special_tokens.items()))  # a shared id decodes to its first name
+        # A shared id decodes to its last name in minbpe, and to its first one in `SpecialTokens`.
+        last_first = dict(reversed(self.special_tokens.items()))
         special = SpecialTokens(last_first, vocabulary, may_share=True)
         decoder = Decoder(vocabulary, special.encoded, takes_bools=True)
         encoder = Encoder(vocabulary, _splitter(self._splitting()), special=special)

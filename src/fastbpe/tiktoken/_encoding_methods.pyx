@@ -61,7 +61,11 @@ def ranks_of_tables(bytes token_bytes not None, bytes token_ends not None):
     """Return token → rank.
 
     Args:
-        token_bytes, token_ends: as in `Model`.
+        token_bytes: bytes of all tokens, end to end.
+        token_ends: uint32, the end of the token of each rank in token_bytes; the end of the token before it if no
+            token has the rank.
+
+    Requires: the ends never fall, and the last is not beyond token_bytes; this is not checked.
     """
     cdef const char* data = PyBytes_AS_STRING(token_bytes)
     cdef const uint32_t* ends = <const uint32_t*> PyBytes_AS_STRING(token_ends)
@@ -85,7 +89,7 @@ cdef class Methods(Encoder):
     """
 
     cdef object _decoder, _own_class
-    _own = None  # class that fastbpe's own methods come from; None: methods never call overrides
+    _own = None  # see `Encoding._own`; None: no method is replaced
 
     def __init__(self, Vocabulary vocabulary not None, Splitter splitter not None, decoder, special):
         Encoder.__init__(self, vocabulary, splitter, special=special)
@@ -272,7 +276,7 @@ cdef class Methods(Encoder):
         batch = list(batch)
         try:
             return self._decoder.decode_batch(batch, errors, num_threads)
-        except (InvalidTokenError, TypeError):
+        except (InvalidTokenError, TypeError):  # one by one: for tiktoken's errors, and for items that are bytes
             texts = []
             for tokens in batch:
                 texts.append(self.decode(tokens, errors))
@@ -290,7 +294,7 @@ cdef class Methods(Encoder):
         _checked_threads(num_threads)
         for tokens in batch:
             out.append(self.decode_bytes(tokens))
-            yield_gil_after(<size_t> len(out[len(out) - 1]) // 4, &n_held)
+            yield_gil_after(<size_t> len(out[len(out) - 1]) // 4, &n_held)  # a token has about four bytes
         return out
 
     def decode_single_token_bytes(self, token):
@@ -397,7 +401,8 @@ cdef object _listed(object texts):
 
 
 cdef object _ids(object tokens):
-    return bytearray(tokens) if type(tokens) is bytes else tokens  # tiktoken treats bytes as a sequence of ids
+    # tiktoken treats bytes as a sequence of ids; the decoder refuses bytes, but reads a bytearray as ids.
+    return bytearray(tokens) if type(tokens) is bytes else tokens
 
 
 cdef object _threads(object num_threads):

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     Disallowed = Literal["all"] | Iterable[str] | None
 
 _BYTE = Struct("B")
-_BLANKS = b" \n\t"
+_BLANKS = b" \n\t"  # bytes of tokens that tiktoken counts as white space in `_n_unstable`
 _EVERY = "enc.special_tokens_set"  # expression for all special tokens, in errors
-_CHECKED = 1 << 16  # ids that are checked in one call of max()
-_CHECKED_LISTS = 1 << 6  # lists of ids that are checked in one call of `_check`
+_IDS_PER_CHECK = 1 << 16  # ids that are checked in one call of max()
+_LISTS_PER_CHECK = 1 << 6  # lists of ids that are checked in one call of `_check`
 
 
 class Encoding(Methods):
@@ -60,7 +60,8 @@ class Encoding(Methods):
     'help'
     """
 
-    #: Class that fastbpe's own methods come from: like tiktoken's core, they never call a subclass's override.
+    #: fastbpe's class of this encoding: `Encoding` or `_PartialEncoding`. Its methods are called where tiktoken
+    #: calls its core, which knows no overrides. An override is a method of the type that differs from this one's.
     _own: ClassVar[type[Encoding]]
 
     def __init__(
@@ -115,9 +116,10 @@ class Encoding(Methods):
         )
         self._splitter = make_splitter(pat_str, drop_unmatched=True)
         self._special_matchers = SpecialTokens(special_tokens, self._vocabulary, may_share=True, every=_EVERY)
-        also = [] if empty is None else [(empty, b"")]
-        encoded = [*also, *self._special_matchers.encoded]
+        of_empty = [] if empty is None else [(empty, b"")]
+        encoded = [*of_empty, *self._special_matchers.encoded]
         decoder = Decoder(self._vocabulary, encoded, joins=empty is not None, takes_bools=True)
+        #: The vocabulary that merges: with tokens for the missing bytes, which `_vocabulary` lacks.
         self._merging = self._vocabulary
         if missing:
             self.__class__ = _partial(type(self))  # the same methods, with a check
@@ -254,14 +256,18 @@ class Encoding(Methods):
         return ids[:n_stable] + own._encode_single_piece(self, rest)
 
     def _n_unstable(self, ids: Sequence[int], last: bytes) -> int:
-        """Count the last ids of a text that may change when text is added to it. last: bytes of its last piece."""
-        token, apart = partial(self._own.decode_single_token_bytes, self), self._special_token_values
+        """Count the last ids of a text that may change when text is added to it. last: bytes of its last piece.
+
+        As in tiktoken, these are the ids of the last piece, and, if its first token is white space, the ids of the
+        white space before it: if text follows, patterns cut a run of white space elsewhere.
+        """
+        token, special = partial(self._own.decode_single_token_bytes, self), self._special_token_values
         n = n_bytes = 0
         while n_bytes < len(last):
             n += 1
             n_bytes += len(token(ids[-n]))
         if n and not token(ids[-n]).strip(_BLANKS):
-            while n < len(ids) and ids[-n - 1] not in apart and not token(ids[-n - 1]).strip(_BLANKS):
+            while n < len(ids) and ids[-n - 1] not in special and not token(ids[-n - 1]).strip(_BLANKS):
                 n += 1
         return n
 
@@ -316,7 +322,8 @@ class _PartialEncoding(Encoding):
     def _check(self, ids: Sequence[int]) -> None:
         """Raise MissingByteError if an id is the core's id of a missing byte."""
         # In parts: one call of max() for millions of ids would stop all other threads.
-        greatest = max((max(ids[at : at + _CHECKED]) for at in range(0, len(ids), _CHECKED)), default=0)
+        starts = range(0, len(ids), _IDS_PER_CHECK)
+        greatest = max((max(ids[start : start + _IDS_PER_CHECK]) for start in starts), default=0)
         if greatest >= self.n_vocab:
             missing = self._merging.tokens()[greatest]
             raise MissingByteError(
@@ -325,8 +332,8 @@ class _PartialEncoding(Encoding):
             )
 
     def _check_all(self, batch: list[list[int]]) -> None:
-        for at in range(0, len(batch), _CHECKED_LISTS):
-            self._check([*chain.from_iterable(batch[at : at + _CHECKED_LISTS])])
+        for start in range(0, len(batch), _LISTS_PER_CHECK):
+            self._check([*chain.from_iterable(batch[start : start + _LISTS_PER_CHECK])])
 
     def encode_ordinary(self, text: str | bytes) -> list[int]:  # type: ignore[override]
         ids = super().encode_ordinary(text)
@@ -340,20 +347,20 @@ class _PartialEncoding(Encoding):
 
     def _encode_to_buffer(self, *arguments: Any) -> Array:
         array = super()._encode_to_buffer(*arguments)
-        self._check(memoryview(array).cast("B").cast("I"))
+        self._check(memoryview(array).cast("B").cast("I"))  # memoryview casts only from or to bytes
         return array
 
     def encode_ordinary_batch(  # type: ignore[override]
         self, text: Iterable[str | bytes], **options: Any
     ) -> list[list[int]]:
         batch = super().encode_ordinary_batch(text, **options)
-        if not self._is_replaced("encode_ordinary"):
+        if not self._is_replaced("encode_ordinary"):  # an override gets its ids from a method that checks them
             self._check_all(batch)
         return batch
 
     def encode_batch(self, text: Iterable[str | bytes], **options: Any) -> list[list[int]]:  # type: ignore[override]
         batch = super().encode_batch(text, **options)
-        if not self._is_replaced("encode"):
+        if not self._is_replaced("encode"):  # an override gets its ids from a method that checks them
             self._check_all(batch)
         return batch
 
@@ -375,7 +382,10 @@ Encoding._own, _PartialEncoding._own = Encoding, _PartialEncoding
 
 
 def _partial(kind: type[Encoding]) -> type[Encoding]:
-    """Return a class with the methods of `kind` for an encoding in which some bytes have no token."""
+    """Return a class with the methods of `kind` for an encoding in which some bytes have no token.
+
+    Pickles refer to `kind`, by the attribute `_whole`, because the class has no name in a module.
+    """
     if kind is Encoding or issubclass(kind, _PartialEncoding):
         return _PartialEncoding if kind is Encoding else kind
     return type(kind.__name__, (kind, _PartialEncoding), {"__module__": kind.__module__, "_whole": kind})

@@ -147,6 +147,7 @@ def data_gym_to_mergeable_bpe_ranks(
         ValueError: a file is damaged, or its SHA-256 differs.
         AssertionError: the files contradict each other.
     """
+    # Without the line of the version at the start, and the empty text after the last line end.
     lines = read_file_cached(vocab_bpe_file, vocab_bpe_hash).decode().split("\n")[1:-1]
     import json  # here: few programs read such files
 

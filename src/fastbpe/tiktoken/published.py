@@ -41,7 +41,7 @@ class Published(NamedTuple):
         return arguments if self.n_vocab is None else arguments | {"explicit_n_vocab": self.n_vocab}
 
     def _copy(self) -> bytes | None:
-        """Read a local copy of GPT-2's .tiktoken file; None: it is not on this machine, or for other encodings."""
+        """Read a local copy of GPT-2's .tiktoken file; None: it is not on this machine, or this is not GPT-2."""
         from fastbpe.published import find  # here: read_file_cached finds the copies of other encodings
 
         return find.published_copy(str(self.file.url), self.file.sha256) if self.name == "gpt2" else None
