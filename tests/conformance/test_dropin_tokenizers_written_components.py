@@ -309,6 +309,10 @@ def test_errors_have_the_text_of_the_original(module: Any) -> None:
         module.normalizers.Normalizer.custom(Failed()).normalize_str("a")
     with pytest.raises(Exception, match=r"^KeyError: 'no'$"):
         module.pre_tokenizers.PreTokenizer.custom(Broken()).pre_tokenize_str("a")
+    with pytest.raises(Exception, match=r"^AttributeError: 'object' object has no attribute 'normalize'$"):
+        module.normalizers.Normalizer.custom(object()).normalize_str("a")
+    with pytest.raises(Exception, match=r"^AttributeError: 'object' object has no attribute 'pre_tokenize'$"):
+        module.pre_tokenizers.PreTokenizer.custom(object()).pre_tokenize_str("a")
 
 
 def test_a_text_that_is_lent_cannot_be_used_later() -> None:

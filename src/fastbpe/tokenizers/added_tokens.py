@@ -36,8 +36,7 @@ class AddedTokens:
 
     def add(self, tokens: list[AddedToken], model: Model, normalizer: Any = None) -> int:
         """Add tokens, and return how many are new or changed. Ignores empty tokens."""
-        n_ignored, n = 0, model.size()
-        following = self._greatest + 1 if self._greatest >= n or (not n and self._greatest >= 0) else n
+        n_ignored, following = 0, max(model.size(), self._greatest + 1)
         self.special |= {token.content for token in tokens if token.special and token.content}
         for token in tokens:
             token_id = self.ids.get(token.content)
@@ -65,19 +64,20 @@ class AddedTokens:
         """
         in_model = self.special & model.vocab.keys()
         return all(
-            model.vocab[one] in self.tokens and self.tokens[model.vocab[one]].content == one for one in in_model
+            model.vocab[content] in self.tokens and self.tokens[model.vocab[content]].content == content
+            for content in in_model
         )
 
     def listed(self) -> list[dict[str, Any]]:
         """Return the JSON of all tokens, in the order of their ids."""
         return [{"id": i, **token.state()} for i, token in sorted(self.tokens.items())]
 
-    def found(self) -> list[dict[str, Any]]:
+    def for_encoding(self) -> list[dict[str, Any]]:
         """Return the JSON of all tokens; each that was special at any time is marked special."""
         listed = self.listed()
-        for one in listed:
-            if one["content"] in self.special:
-                one["special"] = True
+        for token in listed:
+            if token["content"] in self.special:
+                token["special"] = True
         return listed
 
     def renumbered(self, model: Model) -> AddedTokens:

@@ -38,7 +38,8 @@ class Model(Component):
     names: dict[int, str]
     merges: Any = ()
     entries: Entries | None = None
-    #: For `tokenize`: the `_state` for which it made a tokenizer, and that tokenizer; None: not yet.
+    #: For `tokenize`: the `_state` for which it made a tokenizer, and that tokenizer; None: not yet. Each change
+    #: of the model, even of its vocabulary, makes a new `_state`.
     _runner: tuple[dict[str, Any], Native] | None = None
 
     def options(self) -> dict[str, Any]:
@@ -128,7 +129,7 @@ class Model(Component):
 
     def __deepcopy__(self: _Made, memo: dict[int, Any]) -> _Made:
         made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__, _state={**self._state})
+        made.__dict__.update(self.__dict__, _state={**self._state})  # a new dict: the copy makes its own runner
         return made
 
 

@@ -130,7 +130,9 @@ def _tries(described: Mapping[str, Any]) -> list[tuple[Any, bool]]:
     kinds = set() if pre_tokenizer is None else {step["type"] for step in components.flat(pre_tokenizer)}
     if "ByteLevel" in kinds:
         steps = [step["type"] for step in components.flat(own_decoder)] if own_decoder is not None else []
+        # ByteLevel leaves one text, so a Fuse after it changes nothing.
         if steps[:1] == ["ByteLevel"] and {*steps[1:]} <= {"Fuse"}:
             return [(decoders.ByteLevel().state(), True)]
         return [(decoders.ByteLevel().state(), False), (own_decoder, True)]
-    return [(own_decoder, True), *([(_LLAMA_DECODER, False)] if kinds <= {"Metaspace", "Split"} else [])]
+    may_be_llama = kinds <= {"Metaspace", "Split"}  # the pre-tokenizers that code-point mode can have
+    return [(own_decoder, True), *([(_LLAMA_DECODER, False)] if may_be_llama else [])]

@@ -68,8 +68,8 @@ def single(value: float) -> float:
 
 def shortest(value: float) -> float:
     """Return the number with the fewest digits that rounds to the same 32-bit float, as in a tokenizer.json."""
-    near = (float(f"{value:.{n}g}") for n in range(1, 10))
-    return next((one for one in near if single(one) == single(value)), value)
+    shorter = (float(f"{value:.{n}g}") for n in range(1, 10))  # nine digits tell all 32-bit floats apart
+    return next((number for number in shorter if single(number) == single(value)), value)
 
 
 class Limits(NamedTuple):
@@ -83,7 +83,7 @@ class Limits(NamedTuple):
     n_bytes: int
 
 
-REPR = Limits(100, 1 << 62)
+REPR = Limits(100, 1 << 62)  # strings are shown whole
 STR = Limits(6, 100)
 
 
@@ -121,8 +121,8 @@ def show(value: Any, limits: Limits, key: str = "") -> str:
     if key == "token":
         return f"SpecialToken({', '.join(f'{name}={show(inner, limits)}' for name, inner in value.items())})"
     inner_key = _ITEMS.get(key, "")
-    some = [*value.items()][: limits.n_items]
-    shown = [f"{show(name, limits)}:{show(inner, limits, inner_key)}" for name, inner in some]
+    first = [*value.items()][: limits.n_items]
+    shown = [f"{show(name, limits)}:{show(inner, limits, inner_key)}" for name, inner in first]
     return f"{{{_listed(shown, limits)}}}"
 
 

@@ -179,7 +179,7 @@ class Steps:
         self._depth = 1 + max((step._depth for step in self._steps if isinstance(step, Steps)), default=0)
 
     def _flatten(self) -> None:
-        """Replace each sequence among the steps by its own steps."""
+        """Replace each sequence among the steps by its own steps: one level, as in tokenizers."""
         self._take([one for step in self._steps for one in (step._steps if isinstance(step, Steps) else [step])])
 
     def state(self) -> dict[str, Any]:
@@ -258,7 +258,7 @@ def found_at(place: str, find: Callable[[Any], Any], described: Any) -> Any:
         text = str(error)
     import re  # here: it is slow to import
 
-    if "[" not in place and text.startswith((f"{place}:", f"{place}.")):
+    if "[" not in place and text.startswith((f"{place}:", f"{place}.")):  # the text names the place already
         raise FormatError(text)
     if re.match(_NESTED, text):
         within, _, text = text.partition(": ")
@@ -276,10 +276,13 @@ _NESTED = r"[a-z]+\[[0-9]+\]"  # matches the start of an error text that begins 
 WRITTEN = "Written"
 
 
-def call_written(call: Callable[[Any], Any], text: Any) -> None:
-    """Call a method of an object written in Python. Raises FastbpeError, with tokenizers' text, if it fails."""
+def call_written(written: Any, name: str, text: Any) -> None:
+    """Call a method of an object written in Python with a text, which the method changes.
+
+    Raises FastbpeError, with tokenizers' text, if it fails, or if the object lacks the method.
+    """
     try:
-        call(text)
+        getattr(written, name)(text)
     except Exception as error:
         raise FastbpeError(f"{type(error).__name__}: {error}") from error
 

@@ -72,10 +72,10 @@ class Decoder(Component):
             for step in self._made[1]:
                 tokens = step(tokens)
             return tokens
-        made = self.written.decode_chain(tokens)
-        if isinstance(made, str):
+        new_tokens = self.written.decode_chain(tokens)
+        if isinstance(new_tokens, str):
             raise TypeError("Can't extract `str` to `Vec`")
-        return [of_type(token, str) for token in of_type(made, SequenceOf)]
+        return [of_type(token, str) for token in of_type(new_tokens, SequenceOf)]
 
     @staticmethod
     def custom(decoder: Any) -> Decoder:
@@ -273,6 +273,7 @@ class _PlainStream:
     def __init__(self, ids: SequenceOf[int] | None = None, skip_special_tokens: bool | None = False) -> None:
         self._ids = [] if ids is None else [*map(token_id, sequence(ids))]
         self._skips = skip_special_tokens is not None and of_type(skip_special_tokens, bool)
+        #: Text of the first `_n_prefix` of `_ids`, which a step has returned, or which came before the first step.
         self._prefix = ""
         self._n_prefix = 0
 
@@ -297,11 +298,10 @@ class _PlainStream:
             return None
         if not text.startswith(self._prefix):
             raise Exception("Invalid prefix encountered while decoding stream")  # the class that tokenizers raises
-        made: str = text[len(self._prefix) :]
-        n_before = len(self._ids) - self._n_prefix
-        self._ids = self._ids[self._n_prefix :]
-        self._prefix, self._n_prefix = tokenizer.decode(self._ids, self._skips), n_before
-        return made
+        completed: str = text[len(self._prefix) :]
+        self._ids = self._ids[self._n_prefix :]  # the new ids and those that waited: context for the next ones
+        self._prefix, self._n_prefix = tokenizer.decode(self._ids, self._skips), len(self._ids)
+        return completed
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _PlainStream:
         made = _PlainStream.__new__(_PlainStream)

@@ -171,6 +171,7 @@ class Definition:
 
     def ready(self) -> encoded_rows.Setup:
         """Return the present settings; build them again if anything changed. Raises as `build` does."""
+        # Read the number first: a change while this builds then makes the next call build again.
         (setup, seen), n_changes = self._setup, components.n_changes[0]
         if setup is not None and seen == n_changes:
             return setup
@@ -178,9 +179,19 @@ class Definition:
             post = self.components["post_processor"]
             post = None if post is None else processors.find(post.state())
             built = self._build()
-            known, options = self.added.tokens.keys(), (self.truncation, self.padding, self.splits_special)
             trimmers = {} if setup is None or setup.native is not built.native else setup.trimmers
-            setup = encoded_rows.Setup(built.native, built.names, known, post, *options, {}, ({}, {}), trimmers)
+            setup = encoded_rows.Setup(
+                native=built.native,
+                names=built.names,
+                added=self.added.tokens.keys(),
+                post=post,
+                truncation=self.truncation,
+                padding=self.padding,
+                splits_special=self.splits_special,
+                plans={},
+                texts=({}, {}),
+                trimmers=trimmers,
+            )
             self._setup = setup, n_changes
         return setup
 
@@ -215,7 +226,9 @@ class Definition:
         if self._built is not None and self._built.state == state:
             return self._built
         described = {**self._described(parts, model.outline()), "truncation": None, "padding": None}
-        described["added_tokens"] = added.found()
+        described["added_tokens"] = added.for_encoding()
+        # If an added token shares its id with the model's token, the model's counts here: encodings get the texts
+        # of added tokens from `Words.found`.
         names = {**{i: token.content for i, token in added.tokens.items()}, **model.names}
         built = build(described, model, names, state)
         self._built = built._replace(decodes=built.decodes and added.skips_by_id(model))

@@ -40,7 +40,7 @@ def read(data: bytes) -> tuple[dict[str, Any], Entries | None]:
     from fastbpe.formats.huggingface.scored_vocab import ScoredVocab
     from fastbpe.formats.huggingface.step_parts import Part  # here: they import the whole format
 
-    whole, apart = read_apart(data, _FILE)
+    whole, apart = read_apart(data, _FILE)  # apart: the fast reader that has vocabulary and merges, or None
     document: dict[str, Any] = checked_top(whole, _FILE).value
     model = document.get("model")
     entries = apart if isinstance(apart, Entries) else None
@@ -215,8 +215,8 @@ def length_of_padding(length: Any, options: dict[str, Any]) -> Any:
         return length
     import warnings
 
-    told = "enable_padding(max_length=X) is deprecated, use enable_padding(length=X) instead"
-    warnings.warn(told, DeprecationWarning, stacklevel=3)
+    message = "enable_padding(max_length=X) is deprecated, use enable_padding(length=X) instead"
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
     older = options.pop("max_length")
     return older if length is None else length
 

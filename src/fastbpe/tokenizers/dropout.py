@@ -15,10 +15,10 @@ Merges = Mapping[tuple[int, int], tuple[int, int]]
 
 def merge(tokens: list[Token], merges: Merges, names: Mapping[int, str], dropout: float) -> list[Token]:
     """Merge the base symbols of a piece. dropout: probability of skipping a merge when its turn comes."""
-    ids: list[int | None] = [token.id for token in tokens]
+    ids: list[int | None] = [token.id for token in tokens]  # None: the symbol was merged into one before it
     ends = [token.offsets[1] for token in tokens]
     behind = [*range(1, len(ids) + 1)]  # index of the next symbol that was not merged into another
-    before = [*range(-1, len(ids) - 1)]
+    before = [*range(-1, len(ids) - 1)]  # index of the last such symbol before it; -1: none
     queue: list[tuple[int, int, int]] = []  # rank, index of the left symbol, id of the merged pair
     passed_over: list[tuple[int, int, int]] = []
 
@@ -45,7 +45,7 @@ def merge(tokens: list[Token], merges: Merges, names: Mapping[int, str], dropout
         passed_over.clear()
         _, i, made = top
         found = pair_at(i)
-        if found is None or found[1] != made:
+        if found is None or found[1] != made:  # another merge has taken a symbol of this pair
             continue
         j = behind[i]
         ids[i], ids[j], ends[i], behind[i] = made, None, ends[j], behind[j]

@@ -140,6 +140,7 @@ def plan_of(setup: Setup, pair: bool, adds_special: bool, fast: bool) -> Plan | 
 
 
 def _make_plan(setup: Setup, pair: bool, adds_special: bool, fast: bool) -> Plan | None:
+    # Texts of one token, "", in place of real ones: what the post-processor puts around them is the frame.
     probe = [of_tokens([0], [""], [None], [(0, 0)], 0 if fast else i) for i in range(1 + pair)]
     frame = frame_of(process(setup.post, probe, adds_special), pair=pair, probe="")
     if frame is None or isinstance(setup.native, WrittenEngine):
@@ -165,7 +166,7 @@ def offsets_of(setup: Setup, plan: Plan) -> Offsets:
         return encode_spans(plan.tokenizer, texts, splits=plan.splits_special)
 
     if not prefixed:
-        return Offsets(encode, False)
+        return Offsets(encode, by_place=False)
     if plan.tokenizer.mode == "codepoint":
         raise HandOver("trimmed offsets with a code-point vocabulary")
     trim = setup.trimmers.get(prefixed)
@@ -175,9 +176,11 @@ def offsets_of(setup: Setup, plan: Plan) -> Offsets:
 
     def encode_trimmed(texts: Sequence[str]) -> tuple[list[list[int]], list[list[Span]]]:
         ids, spans = encode(texts)
-        return ids, [trim(its, spans[i], _found(setup, texts[i], its)) for i, its in enumerate(ids)]
+        return ids, [
+            trim(ids_of_text, spans[i], _found(setup, texts[i], ids_of_text)) for i, ids_of_text in enumerate(ids)
+        ]
 
-    return Offsets(encode_trimmed, any(prefixed))
+    return Offsets(encode_trimmed, by_place=any(prefixed))
 
 
 def _found(setup: Setup, text: str, ids: list[int]) -> list[tuple[int, str]]:
@@ -265,7 +268,7 @@ def _truncate(encodings: list[Encoding], settings: Mapping[str, Any], limit: int
     """
     stride, side = settings["stride"], settings["direction"]
     lengths = [*map(len, encodings)]
-    if limit < 0 or (limit and sum(lengths) <= limit):
+    if limit < 0 or (limit and sum(lengths) <= limit):  # with limit 0, as in tokenizers, even "" is truncated
         return
     kept: list[int] | tuple[int, int] | None = [limit] * len(encodings)
     if limit:

@@ -42,10 +42,9 @@ def encode_text(setup: Setup, text: str, *, adds_special: bool) -> Encoding:
         return encode(setup, [row], words=False, adds_special=adds_special, fast=False)[0]
     tokenizer, frame = plan.tokenizer, plan.frame
     ids = tokenizer.encode_ordinary(text) if plan.splits_special else tokenizer.encode(text, allowed_special="all")
-    layout = Layout(frame, [(len(ids),)], [0], 0, None)
-    return Encoding.of_source(
-        Batch(setup, plan, [row], layout, False, adds_special, False), 0, put_frame(ids, frame)
-    )
+    layout = Layout(frame, counts=[(len(ids),)], n_pads=[0], padded=0, padding=None)
+    batch = Batch(setup, plan, [row], layout, words=False, adds_special=adds_special, fast=False)
+    return Encoding.of_source(batch, 0, put_frame(ids, frame))
 
 
 class Batch:
@@ -84,7 +83,7 @@ class Batch:
                 self._plan,
                 _inputs(self._rows),
                 self._layout,
-                None,
+                samples=None,
                 of_words=self._words,
                 offsets=lambda: offsets_of(self._setup, self._plan),
                 words_of=lambda text, ids: words_of(self._setup, text, ids),
@@ -104,4 +103,4 @@ class Batch:
 
 def _inputs(rows: list[Row]) -> Inputs:
     seconds = None if rows[0].second is None else [row.second for row in rows]
-    return Inputs([row.first for row in rows], seconds, [], True)
+    return Inputs([row.first for row in rows], seconds, batch=[], is_batched=True)

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 from fastbpe.tokenizers.bpe_trainer import BpeTrainer
 
-_UNLIMITED = 1 << 62
-_MAX_IDS = (1 << 31) - 2
-_COUNTS = 1 << 64  # a negative count wraps around to a large one, as in tokenizers
+_UNLIMITED = 1 << 62  # a count or length above all others
+_MAX_IDS = (1 << 31) - 2  # ids that the core's learner can number
+_UINT64 = 1 << 64  # counts are modulo this: a negative count becomes a large one, as in tokenizers
 
 
 class Affixing(Protocol):
@@ -115,7 +115,8 @@ def _core_merges(
     from fastbpe._utils.progress import Reporter
     from fastbpe.training.ids import read_sequences
 
-    sequences = read_sequences({symbols: n for symbols, n in counts.items() if symbols}, len(names), print)
+    not_empty = {symbols: n for symbols, n in counts.items() if symbols}
+    sequences = read_sequences(not_empty, len(names), lambda n: None)
     if trainer.vocab_size <= len(names) or not sequences.n_items:
         return []
     limit = trainer.max_token_length
@@ -146,7 +147,8 @@ class _Learner:
         self._vocab, self._names = vocab, [*vocab]
         self._trainer = trainer
         self._pair_counts: defaultdict[tuple[int, int], int] = defaultdict(int)
-        #: Negative count, pair, number of the entry, numbers of the words in which the pair was found.
+        #: Negative count, pair, number of the entry (of equal ones, the older is first), numbers of the words in
+        #: which the pair was found. A count may be out of date.
         self._queue: list[tuple[int, tuple[int, int], int, list[int]]] = []
         self._n_entries = 0
 
@@ -161,16 +163,16 @@ class _Learner:
         merges: dict[tuple[int, int], None] = {}
         trainer, vocab, names = self._trainer, self._vocab, self._names
         while len(vocab) < trainer.vocab_size and self._queue:
-            below, pair, _, numbers = heapq.heappop(self._queue)
-            count = self._pair_counts[pair] % _COUNTS
-            if count != -below:
+            negative_count, pair, _, numbers = heapq.heappop(self._queue)
+            count = self._pair_counts[pair] % _UINT64
+            if count != -negative_count:
                 self._push(count, pair, numbers)
                 continue
             if count < max(trainer.min_frequency, 1):
                 break
             token = _joined(names[pair[0]], names[pair[1]], trainer)
             made = vocab.setdefault(token, len(vocab))
-            if made == len(names):
+            if made == len(names):  # a new token
                 names.append(token)
             merges.pop(pair, None)
             merges[pair] = None
@@ -178,6 +180,7 @@ class _Learner:
         return vocab, [[names[left], names[right]] for left, right in merges]
 
     def _merge(self, pair: tuple[int, int], made: int, numbers: Sequence[int]) -> None:
+        """Merge a pair into the id `made` in the words with these numbers. The count of the pair itself stays."""
         limit = self._trainer.max_token_length
         found: defaultdict[tuple[int, int], dict[int, None]] = defaultdict(dict)
         for number in numbers:
@@ -188,6 +191,7 @@ class _Learner:
         self._offer(found)
 
     def _offer(self, found: Mapping[tuple[int, int], Mapping[int, None]]) -> None:
+        """Queue pairs. found: pair → numbers of the words in which it has appeared, in order."""
         for pair, numbers in found.items():
             if self._pair_counts[pair] > 0:
                 self._push(self._pair_counts[pair], pair, [*numbers])

@@ -82,7 +82,7 @@ class BPE(CachingModel):
         if isinstance(vocab, str) and isinstance(merges, str):
             vocab, merges = BPE.read_file(vocab, merges)
         elif isinstance(vocab, str) != isinstance(merges, str):
-            of_type(vocab, (str, dict)), of_type(merges, (str, list, tuple))
+            of_type(vocab, (str, dict)), of_type(merges, (str, list, tuple))  # an error about a type comes first
             raise ValueError("`vocab` and `merges` must be both be from memory or both filenames")
         self._set_options({name: default for name, (_, default) in _OPTIONS.items()} | options)
         pairs = sequence([] if merges is None else merges)
@@ -137,6 +137,7 @@ class BPE(CachingModel):
         Raises TypeError if an item is not two tokens, and FormatError if the vocabulary lacks one of them or the
         merged token.
         """
+        # The usual case, checked as a whole, which is faster: no prefix, no repetitions, and all tokens are known.
         if (
             not self._n_prefix
             and {*map(type, merges)} <= {list}
@@ -198,7 +199,7 @@ class BPE(CachingModel):
         listed = part.get("merges", list)
         split = _split(listed)
         try:
-            dropout_of(part)
+            dropout_of(part)  # raises FormatError for a value that a file must not have
             made._set_options(
                 {name: _given(described.get(name), default) for name, (_, default) in _OPTIONS.items()}
             )
@@ -361,4 +362,4 @@ def find(described: Any) -> Any:
             return _find({"type": type_of(model, may_merge=False), **described})
         except FormatError:
             pass
-        raise
+        raise  # the error of the first type

@@ -77,7 +77,7 @@ class NormalizedString:
                 lent = LentString.__new__(LentString)
                 lent.__dict__.update(self.__dict__)
                 try:
-                    call_written(step["written"].normalize, lent)
+                    call_written(step["written"], "normalize", lent)
                 finally:
                     self.__dict__.update(lent.__dict__)
                     lent.__dict__.clear()
@@ -88,11 +88,11 @@ class NormalizedString:
         for step in steps:
             text, spans = self._piece
             changed = step(text)
-            sources = step.sources(text, changed)
+            sources = step.sources(text, changed)  # see `normalization.huggingface`
             if sources is None:
                 sources = range(len(changed))
-            nowhere = spans[0][:1] * 2 if spans else (0, 0)
-            self._piece = Piece(changed, [spans[source] if source >= 0 else nowhere for source in sources])
+            added_at = spans[0][:1] * 2 if spans else (0, 0)  # for a character without a source, -1
+            self._piece = Piece(changed, [spans[source] if source >= 0 else added_at for source in sources])
 
     def _run(self, described: Mapping[str, Any]) -> None:
         """Apply a normalizer. described: its description in a tokenizer.json."""
@@ -296,6 +296,7 @@ class NormalizedString:
         from fastbpe.tokenizers.splits import split_piece  # here: few programs need it
 
         pieces = split_piece(self._piece, step, is_first=self._span[0] == 0)
+        # A Metaspace and a ByteLevel may only change the text: then the one piece keeps the whole span.
         splits = step.get("split", True) and step.get("use_regex", True)
         return [self.part(piece, None if splits else self._span) for piece in pieces]
 

@@ -188,9 +188,9 @@ class _Queue:
     def pop(self, min_count: int) -> tuple[int, int] | None:
         """Return the best pair; None: no pair has min_count occurrences."""
         while self._entries:
-            below, texts, pair = heapq.heappop(self._entries)
+            negative_count, texts, pair = heapq.heappop(self._entries)
             count = self._counts.get(pair, 0)
-            if count > 0 and count != -below:
+            if count > 0 and count != -negative_count:  # out of date
                 heapq.heappush(self._entries, (-count, texts, pair))
             elif count > 0:
                 return pair if count >= min_count else None
@@ -202,13 +202,14 @@ class _Language:
 
     def __init__(self, counts: Symbols) -> None:
         self._words = [_Word(symbols) for symbols in counts]
-        self._n = [*counts.values()]
+        self._word_counts = [*counts.values()]
         self.n_symbols = sum(len(symbols) * n for symbols, n in counts.items())
         self.counts: defaultdict[tuple[int, int], int] = defaultdict(int)
+        #: Pair → numbers of the words in which it has appeared, in order.
         self._found: defaultdict[tuple[int, int], dict[int, None]] = defaultdict(dict)
         for number, word in enumerate(self._words):
             for pair in zip(word.ids, word.ids[1:], strict=False):
-                self.counts[pair] += self._n[number]
+                self.counts[pair] += self._word_counts[number]
                 self._found[pair][number] = None
 
     def merge(self, pair: tuple[int, int], made: int, limit: int) -> set[tuple[int, int]]:
@@ -221,11 +222,11 @@ class _Language:
             word = self._words[number]
             n_before = len(word.ids)
             for other, change in word.merge(pair, made, limit):
-                self.counts[other] += change * self._n[number]
+                self.counts[other] += change * self._word_counts[number]
                 changed.add(other)
                 if change > 0:
                     self._found[other][number] = None
-            self.n_symbols -= (n_before - len(word.ids)) * self._n[number]
+            self.n_symbols -= (n_before - len(word.ids)) * self._word_counts[number]
         self.counts[pair] = 0
         return changed
 
@@ -252,10 +253,11 @@ class _Learner:
         window = trainer.window_size if trainer.variant == "window" else None
         self._choice = LanguageChoice([one.n_symbols for one in self._judged], ratio, window, trainer.alpha)
         self._queues = [_Queue(language.counts, self._names) for language in self._languages]
+        #: Pair → its count in all languages together; empty without global merges.
         self._whole: dict[tuple[int, int], int] = {}
         if trainer.global_merges:
             self._note_whole({pair for language in self._languages for pair in language.counts})
-        self._queue = _Queue(self._whole, self._names)
+        self._whole_queue = _Queue(self._whole, self._names)
 
     def learn(self) -> tuple[dict[str, int], list[list[str]]]:
         """Return the vocabulary and the merges. A pair that is merged again is listed only at its last place."""
@@ -264,7 +266,8 @@ class _Learner:
         n_merged = 0
         while n_merged < self._n_merges and choice.n_exhausted < choice.n_languages:
             language = None if n_merged < trainer.global_merges else choice.choose()
-            pair = (self._queue if language is None else self._queues[language]).pop(max(trainer.min_frequency, 1))
+            queue = self._whole_queue if language is None else self._queues[language]
+            pair = queue.pop(max(trainer.min_frequency, 1))
             if pair is None:
                 if language is None:
                     break
@@ -289,9 +292,9 @@ class _Learner:
             all_changed |= changed
         if self._trainer.global_merges:
             self._note_whole(all_changed)
-            self._queue.push(all_changed)
+            self._whole_queue.push(all_changed)
         for i, judged in enumerate(self._judged):
-            if judged is not self._languages[i]:
+            if judged is not self._languages[i]:  # dev texts; merged above otherwise
                 judged.merge(pair, made, _UNLIMITED)
             self._choice.set_symbols(i, judged.n_symbols)
 

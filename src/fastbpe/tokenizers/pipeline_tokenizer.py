@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     _Result = TypeVar("_Result")
 
-_NOT_IDS = (FastbpeError, ValueError, KeyError, OverflowError, TypeError)
+_NOT_IDS = (FastbpeError, ValueError, KeyError, OverflowError, TypeError)  # for ids without a token, or no ids
 
 
 def _component(name: str, doc: str) -> Any:
@@ -229,7 +229,7 @@ class Tokenizer:
         if native is not None and type(ids) is list:
             try:
                 return native.decode(ids, skip_special_tokens=skips)
-            except _NOT_IDS:  # ids without a token, or items that are not ids
+            except _NOT_IDS:
                 pass
         return self._definition.decode_slowly([*map(token_id, sequence(ids))], skips=skips)
 

@@ -159,7 +159,7 @@ class PreTokenizedString:
         """Apply the steps of a pre-tokenizer, as described in a tokenizer.json."""
         for step in steps:
             if step["type"] == WRITTEN:
-                call_written(lambda text, step=step: step["written"].pre_tokenize(text), self)  # type: ignore[misc]
+                call_written(step["written"], "pre_tokenize", self)
             else:
                 self.split(lambda _, piece, step=step: piece.pre_tokenized(step))  # type: ignore[misc]
 

@@ -119,8 +119,8 @@ class ByteLevel(PreTokenizer):
 
 def _behavior_field(doc: str) -> Any:
     """Return a property for a behavior; its value is in lower case."""
-    plain = field("behavior", doc, _checked_behavior)
-    return property(lambda self: str(plain.fget(self)).lower(), plain.fset, None, doc)
+    as_in_json = field("behavior", doc, _checked_behavior)
+    return property(lambda self: str(as_in_json.fget(self)).lower(), as_in_json.fset, None, doc)
 
 
 class Split(PreTokenizer):

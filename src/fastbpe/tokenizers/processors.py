@@ -150,8 +150,8 @@ def _two(value: Any) -> tuple[Any, Any]:
 
 def _token_field(name: str, doc: str) -> Any:
     """Return a property for a token and its id; its value is a tuple."""
-    plain = field(name, doc, _token)
-    return property(lambda self: tuple(plain.fget(self)), plain.fset, None, doc)
+    as_in_json = field(name, doc, _token)
+    return property(lambda self: tuple(as_in_json.fget(self)), as_in_json.fset, None, doc)
 
 
 class _Pair(PostProcessor):
@@ -161,6 +161,7 @@ class _Pair(PostProcessor):
         return self._n_between() + 3 if is_pair else 2
 
     def _n_between(self) -> int:
+        """Return the number of ids between the `sep` of the first text and the second text."""
         return 0
 
     sep = _token_field("sep", "Token and id after each text.")
@@ -178,7 +179,10 @@ class _Pair(PostProcessor):
         return made
 
     def _framed(self, encoding: Encoding, i: int) -> Encoding:
-        """Return encoding i of a call, or a part that truncation cut off from it, with the tokens around it."""
+        """Return encoding i of a call, or a part that truncation cut off from it, with the tokens around it.
+
+        i may exceed 1: in a Sequence, a TemplateProcessing before this step makes an encoding for each item.
+        """
         raise NotImplementedError
 
     @staticmethod
@@ -386,10 +390,10 @@ def _piece(item: str) -> dict[str, Any]:
     if type_id is not None and not name.startswith("$"):
         return {"SpecialToken": {"id": name, "type_id": type_id}}
     which = name[1:].upper()
-    own = 0 if which in ("", "A", "B") else _number(which)
-    if type_id is None or own is None:
+    type_id_in_name = 0 if which in ("", "A", "B") else _number(which)  # "$1" is "$A:1"
+    if type_id is None or type_id_in_name is None:
         raise ValueError(f'Cannot build Piece from string "{item:.60}"')
-    return {"Sequence": {"id": "B" if which == "B" else "A", "type_id": type_id if colon else own}}
+    return {"Sequence": {"id": "B" if which == "B" else "A", "type_id": type_id if colon else type_id_in_name}}
 
 
 def _number(text: str) -> int | None:

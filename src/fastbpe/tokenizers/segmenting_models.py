@@ -124,6 +124,7 @@ class Unigram(CachingModel):
         return {"type": "Unigram", "unk_id": unknown, "vocab": self.scored, "byte_fallback": falls_back}
 
     def options(self) -> dict[str, Any]:
+        """Return the options, and the scores, which `names` lacks: a change of either must be seen."""
         return {**self._state, **self._sampling, "scores": self.scored}
 
     def tokenize(self, sequence: str) -> list[Token]:
@@ -271,7 +272,7 @@ class WordLevel(Model):
         """Replace the vocabulary."""
         self.vocab, self.entries = taken(vocab), None
         self.names = {i: token for token, i in self.vocab.items()}
-        self._state = {**self._state}
+        self._state = {**self._state}  # a new dict: see `Model._runner`
         changed()
 
     def state(self) -> dict[str, Any]:

@@ -33,6 +33,7 @@ def split_piece(piece: Piece, step: Mapping[str, Any], *, is_first: bool = False
 
 @lru_cache(maxsize=64)
 def _made(described: bytes) -> tuple[Splitter, Stage | None]:
+    """Return the splitter for a step, and the first of the stages that change its pieces; None: they stay."""
     splitter, stages, _ = make_stages([json.loads(described)])
     return splitter, stages
 

@@ -72,7 +72,7 @@ class Trainer(Component):
         """Restore a trainer from its state. Raises FormatError if the state is invalid."""
         try:
             options = {**described[cls.__name__]}
-            inner = options.get("bpe_trainer", options)
+            inner = options.get("bpe_trainer", options)  # a WordPieceTrainer has the options of a BpeTrainer
             words = {str(word): number(count) for word, count in inner["words"].items()}
             inner["special_tokens"] = [AddedToken(**token) for token in inner["special_tokens"]]
             made = cls.of_options(options)
@@ -92,6 +92,8 @@ class Trainer(Component):
         tokens = [{"type": "AddedToken", **token.state()} for token in self.special_tokens]
         described = {"type": type(self).__name__, **self.options(), "special_tokens": tokens}
         return show_component(described, limits)
+
+    # tokenizers shows the name twice, as in "BpeTrainer(BpeTrainer(min_frequency=0, …))".
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.show_within(REPR)})"

@@ -1,9 +1,9 @@
 """Training by fastbpe. For BPE, WordPiece and WordLevel, the vocabulary is the one that tokenizers learns;
 for Unigram, see `UnigramTrainer`.
 
-The words of the texts are counted first. The core counts them with all threads if it can run the normalizer and
-the pre-tokenizer, and there are no added tokens and no Metaspace. Else a Counter counts the words of one text
-after another. `learning` then learns merges from the counts, and `unigram_learning` learns scores.
+The words of the texts are counted first. The core counts them with all threads if there are no added tokens, and
+it can run the normalizer and the pre-tokenizer in byte mode, which knows no Metaspace. Else a Counter counts the
+words of one text after another. `learning` then learns merges from the counts, `unigram_learning` learns scores.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def train(definition: Definition, texts: Iterable[str], trainer: Any) -> None:
     trainer = chosen(trainer, model)
     parts = {name: definition.components[name] for name in ("normalizer", "pre_tokenizer")}
     described = {name: None if one is None else one.described() for name, one in parts.items()}
-    described |= {"version": "1.0", "added_tokens": definition.added.found()}
+    described |= {"version": "1.0", "added_tokens": definition.added.for_encoding()}
     learn(model, texts, trainer, described, frozenset() if definition.splits_special else "all")
     definition.add(trainer.special_tokens)
 
@@ -94,10 +94,11 @@ def words_of(
     kinds = {step["type"] for step in steps}
     described = {**described, "model": {"type": "BPE", "vocab": {}, "merges": []}}
     carrier = None
-    if not described["added_tokens"] and "Metaspace" not in kinds and not is_written(described):
-        shown = [] if "ByteLevel" in kinds else [pre_tokenizers.ByteLevel(False, use_regex=False).state()]
-        carrier = _carrier(normalizer, [*steps, *shown])
+    if not described["added_tokens"] and not is_written(described):
+        to_bytes = [] if "ByteLevel" in kinds else [pre_tokenizers.ByteLevel(False, use_regex=False).state()]
+        carrier = _carrier(normalizer, [*steps, *to_bytes])
     if carrier is not None:
+        # The carrier counts bytes. With a ByteLevel of the tokenizer, words consist of GPT-2's byte characters.
         word_of = text_of if "ByteLevel" in kinds else bytes.decode
         return {word_of(piece): count for piece, count in _counted(texts, carrier, progress)}
     try:

@@ -67,13 +67,15 @@ def _learned(words: Mapping[str, int], trainer: UnigramTrainer, run: _Map) -> Do
         if word:
             store.append(word.encode(), count)
     seeds = _seeds(words, store, options["max_piece_length"], options["seed_size"], run)
-    total = log(sum(score for _, score in seeds)) if seeds else 0.0
-    scores = array("d", [0.0, *(log(score) - total for _, score in seeds)])
+    log_total = log(sum(weight for _, weight in seeds)) if seeds else 0.0
+    scores = array("d", [0.0, *(log(weight) - log_total for _, weight in seeds)])
+    # The learner reads neither the first piece nor its score: there, a model has the unknown token.
     learner = DoubleUnigramLearner([b"", *(piece.encode() for piece, _ in seeds)], scores, store)
     bounds = [store.n * slot // _N_SLOTS for slot in range(_N_SLOTS + 1)]
     n_wanted = trainer.vocab_size * 11 // 10
 
     def summed(work: Callable[[int, int], array[float]]) -> array[float]:
+        """Return the sum of a function's results for all words, which gets words first to end - 1 at a time."""
         parts = iter(run(lambda slot: work(bounds[slot], bounds[slot + 1]), range(_N_SLOTS)))
         total: array[float] = next(parts)
         for part in parts:

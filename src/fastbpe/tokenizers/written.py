@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 
 _CHARACTERS = sorted(BYTE_OF_CHARACTER)  # tokens of an auxiliary tokenizer, by id; the ids of added tokens follow
-_STEP = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+#: Pre-tokenizer and decoder of an auxiliary tokenizer: it spells bytes as characters, and splits nothing.
+_BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
 
 
 def carrier_of_bytes(added_tokens: list[Any], normalizer: Any, pre_tokenizer: Any) -> Native:
@@ -43,7 +44,7 @@ def carrier_of_bytes(added_tokens: list[Any], normalizer: Any, pre_tokenizer: An
         "normalizer": normalizer,
         "pre_tokenizer": pre_tokenizer,
         "post_processor": None,
-        "decoder": {**_STEP, "use_regex": True},
+        "decoder": _BYTE_LEVEL,
         "model": {"type": "BPE", "vocab": {token: i for i, token in enumerate(_CHARACTERS)}, "merges": []},
     }
     return load(document.to_bytes(described))
@@ -78,8 +79,10 @@ class WrittenEngine:
         self._changes, self._steps = (_steps_of(described, name) for name in ("normalizer", "pre_tokenizer"))
         self._model = model
         tokens = described["added_tokens"]
-        self._first = _Finder((token, token["content"]) for token in tokens if not token["normalized"])
-        self._then = _Finder((token, self._changed(token["content"])) for token in tokens if token["normalized"])
+        self._in_original = _Finder((token, token["content"]) for token in tokens if not token["normalized"])
+        self._in_normalized = _Finder(
+            (token, self._changed(token["content"])) for token in tokens if token["normalized"]
+        )
 
     def _changed(self, content: str) -> str:
         text = NormalizedString(content)
@@ -104,14 +107,14 @@ class WrittenEngine:
     def _sections(self, text: str, allowed: Special) -> Iterator[tuple[Piece, list[Token] | None]]:
         """Yield the added tokens of a text, and the normalized text between them."""
         whole = NormalizedString(text)
-        for section in self._first.find(text, allowed):
+        for section in self._in_original.find(text, allowed):
             piece = whole._piece.part(section.start, section.end)
             if section.token is not None:
                 yield piece, [_token(piece, section.token)]
                 continue
             changed = whole.part(piece)
             changed.normalize_by(self._changes)
-            for part in self._then.find(changed.normalized, allowed):
+            for part in self._in_normalized.find(changed.normalized, allowed):
                 piece = changed._piece.part(part.start, part.end)
                 yield piece, None if part.token is None else [_token(piece, part.token)]
 
@@ -132,12 +135,12 @@ class _Finder:
         self._ids: dict[int, int] = {}
         carried = []
         for content, token in texts.items():
-            is_byte = content in BYTE_OF_CHARACTER
+            is_byte = content in BYTE_OF_CHARACTER  # then it is a token of the carrier's model, and keeps its id
             i = _CHARACTERS.index(content) if is_byte else following
             following += not is_byte
             carried.append({**token, "id": i, "content": content, "normalized": False})
             self._ids[i] = token["id"]
-        self._carrier = carrier_of_bytes(carried, None, _STEP)
+        self._carrier = carrier_of_bytes(carried, None, _BYTE_LEVEL)
 
     def find(self, text: str, allowed: Special) -> Iterator[_Section]:
         """Yield the added tokens of a text, and the stretches between them."""
