@@ -416,7 +416,9 @@ class CodePointModel(_CodePointFields):
         types = bytearray(self.types)
         for token in self.added_tokens:
             if not token.special and types[token.id] == PieceType.USER_DEFINED:
-                types[token.id] = PieceType.CONTROL  # found before sentencepiece sees the text
+                # Found before sentencepiece sees the text. A special token may be plain text: then sentencepiece
+                # finds it, so it stays USER_DEFINED.
+                types[token.id] = PieceType.CONTROL
         return self._replace(types=bytes(types), conventions=None, added_tokens=())
 
     @property

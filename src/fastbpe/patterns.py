@@ -57,7 +57,7 @@ _DEEPSEEK_LLM_LETTERS = (
 _THREES_TO_THE_END = "(?=(?:[0-9]{3})+(?![0-9]))"
 _NO_THREE = "(?:[^0-9]|(?<![0-9])[0-9]{1,2}(?![0-9]))"  # another character, or a whole number of 1 or 2 digits
 _FIRST_OF_THREES = "(?<![0-9])[0-9]{1,2}" + _THREES_TO_THE_END  # the digits of a longer number before its threes
-# Chinese, and all other letters and signs from U+0800 to U+D7FF without a gap before Yi: as DeepSeek writes it.
+# As DeepSeek writes it: Chinese, and all other characters from U+0800 to U+D7FF except U+9FA6 to U+ABFF.
 _DEEPSEEK_CHINESE = "[一-龥ࠀ-一가-\ud7ff]+"
 
 

@@ -39,7 +39,7 @@ __all__ = ["count_pieces", "encode", "write_shards"]
 
 _FAN_IN = 8  # results that a task adds up
 _BITS = 4  # counts come in 16 parts, so that a cell of a table stays small
-_RESULT_BITS = 12  # low bits of a result's number: its place in its table, which has fewer than 4,096 results
+_RESULT_BITS = 12  # low bits of a result's number: its place in its table, of at most 4,096 results
 _MAX_RETRIES = 3  # retries of a task, as by default in Spark
 _END_SECONDS = 60  # to wait for tasks that were cancelled
 _Rows = list[tuple[int, bytes]]

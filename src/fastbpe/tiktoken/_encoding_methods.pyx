@@ -119,7 +119,7 @@ cdef class Methods(Encoder):
             unknown = allowed - known
             _check_type("allowed_special", unknown)
             for name in unknown:
-                name.encode()
+                name.encode()  # raises UnicodeEncodeError for a surrogate
         if not disallowed:
             return allowed, NOTHING
         names = _collected(disallowed)
@@ -406,7 +406,10 @@ cdef object _ids(object tokens):
 
 
 cdef object _threads(object num_threads):
-    """Return num_threads for the core: None, for all cores, if the default of eight covers them all."""
+    """Return num_threads for the core.
+
+    The default of eight becomes None, for FASTBPE_NUM_THREADS or one thread per core, if there are no more cores.
+    """
     num_threads = _checked_threads(num_threads)
     return None if num_threads == DEFAULT_THREADS and DEFAULT_IS_ALL_CORES else num_threads
 

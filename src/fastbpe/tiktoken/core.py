@@ -347,7 +347,7 @@ class _PartialEncoding(Encoding):
 
     def _encode_to_buffer(self, *arguments: Any) -> Array:
         array = super()._encode_to_buffer(*arguments)
-        self._check(memoryview(array).cast("B").cast("I"))  # memoryview casts only from or to bytes
+        self._check(memoryview(array))
         return array
 
     def encode_ordinary_batch(  # type: ignore[override]

@@ -154,7 +154,7 @@ def taken(vocab: Any) -> dict[str, int]:
 
     Raises TypeError if it is not a dict from str without lone surrogates to ids from 0 to 2**32 - 1.
     """
-    if {*map(type, of_type(vocab, dict))} - {str} or {*map(type, vocab.values())} - {int}:
+    if {*map(type, of_type(vocab, dict))} - {str} or {*map(type, vocab.values())} - {int}:  # convert or refuse
         vocab = {of_type(token, str): index(its_id) for token, its_id in vocab.items()}
     if not is_text("".join(vocab)):
         raise TypeError("a token contains a lone surrogate, which UTF-8 cannot encode")

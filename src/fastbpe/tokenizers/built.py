@@ -66,7 +66,7 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
         made = None
         for decoder, decodes in _tries(described):
             tried = {**described, "decoder": decoder}
-            is_unigram = described["model"]["type"] == "Unigram"
+            is_unigram = described["model"]["type"] == "Unigram"  # its scores must not become JSON
             native = document.native_of(tried, "tokenizer") if is_unigram else _load(tried, model)
             is_fast = native.mode != "character"
             if is_fast or decodes:

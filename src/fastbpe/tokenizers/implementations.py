@@ -27,8 +27,8 @@ __all__ = [
 
 _Vocab = Mapping[str, int] | str | None
 _Merges = Sequence[tuple[str, str]] | str | None
-_UNKNOWN: list[Any] = ["<unk>"]
-_NONE: list[Any] = []
+_UNKNOWN: list[Any] = ["<unk>"]  # defaults of special_tokens; trainers copy them
+_NO_TOKENS: list[Any] = []
 
 
 def _normalizer(names: Sequence[Any]) -> Any:
@@ -104,7 +104,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         vocab_size: int = 30000,
         min_frequency: int = 2,
         show_progress: bool = True,
-        special_tokens: list[Any] = _NONE,
+        special_tokens: list[Any] = _NO_TOKENS,
     ) -> None:
         """Train on a file, or on several files. The options are as in `trainers.BpeTrainer`."""
         alphabet = pre_tokenizers.ByteLevel.alphabet()
@@ -116,7 +116,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         vocab_size: int = 30000,
         min_frequency: int = 2,
         show_progress: bool = True,
-        special_tokens: list[Any] = _NONE,
+        special_tokens: list[Any] = _NO_TOKENS,
         length: int | None = None,
     ) -> None:
         """Train on an iterator of texts. `length` has no effect; the other arguments are as in `train`."""

@@ -310,6 +310,7 @@ def _is_version(line: Any) -> bool:
 
 
 def _given(value: Any, default: Any) -> Any:
+    """Return the value of an option in a file: the default for null, and if the file lacks the option."""
     return default if value is None else value
 
 

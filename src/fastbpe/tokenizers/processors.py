@@ -324,7 +324,8 @@ class TemplateProcessing(PostProcessor):
         n_changes[0] += 1
 
     def n_added(self, is_pair: bool) -> int:
-        names = (item.get("SpecialToken", {}).get("id") for item in self._state["pair" if is_pair else "single"])
+        items = self._state["pair" if is_pair else "single"]
+        names = (item["SpecialToken"]["id"] for item in items if "SpecialToken" in item)
         known = self._state["special_tokens"]
         return sum(len(known[name]["ids"]) for name in names if name in known)
 
@@ -349,7 +350,7 @@ class TemplateProcessing(PostProcessor):
                     raise VocabularyError("the template for one text contains $B, which is the second text")
                 encodings[i].set_type_ids(item["Sequence"]["type_id"])
                 encodings[i].set_sequence_id(i)
-                made.append(encodings[i].copied())
+                made.append(encodings[i].copied())  # a template may have a text twice
             elif adds_special:
                 token = self._special(item)
                 made.append(_added(token["ids"], token["tokens"], item["SpecialToken"]["type_id"]))

@@ -28,7 +28,7 @@ _N_CODE_POINTS = 0x110000
 _WORD_END = b"\xfe"  # byte after each word in the core's SeedFinder, where it is named NO_SENTENCE
 _UNKNOWN = "<UNK>"  # tokenizers' name of unknown characters while it learns; never in the result
 _DELTA = 0.0001  # difference between the scores of successive characters that pruning has dropped
-_N_SLOTS = 16  # parts of the words that are summed separately
+_N_SLOTS = 16  # parts of the words that are summed separately; with another number, sums would round differently
 _BLOCK = 1 << 12  # tokens that a thread examines at once
 
 _Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # Python's map, or a thread pool's
@@ -133,7 +133,8 @@ def _seeds(
         raise
     strings = ((piece.decode(), count) for piece, count in finder.strings())
     weighed = sorted(((count * len(text), text) for text, count in strings), reverse=True)
-    return [(text, n) for n, text in [*found, *weighed[: max(n_seeds - len(found), 1)]]]
+    n_strings = max(n_seeds - len(found), 1)  # tokenizers adds a string before it compares with seed_size
+    return [(text, n) for n, text in [*found, *weighed[:n_strings]]]
 
 
 def _final(learner: DoubleUnigramLearner, characters: list[str], n_free: int) -> _Scored:
