@@ -58,7 +58,7 @@ _FACES = {
             "processors",
             "trainers",
         ),
-        borrowed=("tokenizers", "tools"),
+        borrowed=("tokenizers", "tools"),  # tokenizers.tokenizers is the original's compiled module
         hands_over=True,
     ),
 }

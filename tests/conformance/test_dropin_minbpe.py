@@ -1,6 +1,7 @@
 """fastbpe.minbpe against a plain implementation of minbpe's rules; minbpe itself is in no package index."""
 
 import copy
+import math
 import os
 import pickle
 import random
@@ -219,6 +220,10 @@ def test_unknown_ids_raise_as_in_minbpe(special: minbpe.RegexTokenizer) -> None:
     basic = minbpe.BasicTokenizer()
     with pytest.raises(KeyError):
         basic.decode([256])
+    for number in (97.5, math.inf, math.nan, None):
+        with pytest.raises(KeyError):
+            basic.decode([97, number])
+    assert basic.decode([97.0, 98]) == "ab"
     assert basic.decode([0xF0, 0x9F]) == "\ufffd"
 
 

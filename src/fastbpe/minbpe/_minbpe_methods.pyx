@@ -119,9 +119,13 @@ cdef class Methods:
         """Return ids of any type as ints: minbpe looks them up in a dict, where 97.0 and 97 are the same key."""
         cdef list numbers = []
         for token in ids:
-            if not hasattr(token, "__float__") or int(token) != token:
+            try:
+                number = int(token) if hasattr(token, "__float__") else None
+            except (OverflowError, ValueError):  # infinity; not a number
+                number = None
+            if number is None or number != token:
                 raise InvalidIdError(f"invalid token id: {token}")
-            numbers.append(int(token))
+            numbers.append(number)
         return numbers
 
 

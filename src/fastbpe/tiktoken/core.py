@@ -122,7 +122,7 @@ class Encoding(Methods):
         #: The vocabulary that merges: with tokens for the missing bytes, which `_vocabulary` lacks.
         self._merging = self._vocabulary
         if missing:
-            self.__class__ = _partial(type(self))  # the same methods, with a check
+            self.__class__ = _partial(type(self))  # the same methods, with a check; __init__ stores its `_own`
             self._merging = _with_bytes(self._vocabulary, missing, self.n_vocab)
         super().__init__(self._merging, self._splitter, decoder, self._special_matchers)
 

@@ -61,7 +61,7 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
     """
     from fastbpe.published import find
 
-    folder, chosen = find.tiktoken_cache()
+    folder, is_chosen = find.tiktoken_cache()  # is_chosen: a variable of the environment names the folder
     if not folder or "://" not in blobpath:
         content = read_file(blobpath)
         _check(content, blobpath, expected_hash)
@@ -86,7 +86,7 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
         os.makedirs(folder, exist_ok=True)
         atomic_files.write(path, content)
     except OSError as error:
-        if chosen:
+        if is_chosen:
             warnings.warn(f"cannot keep {blobpath} in the cache: {error}", stacklevel=2)
     return content
 

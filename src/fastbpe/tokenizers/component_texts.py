@@ -101,13 +101,13 @@ def show(value: Any, limits: Limits, key: str = "") -> str:
     if isinstance(value, str):
         return value if key in _NAMES else _quoted(value, limits)
     if isinstance(value, list):
-        left, right = "()" if key in ("sep", "cls", "merge") else "[]"
+        left, right = "()" if key in ("sep", "cls", "merge") else "[]"  # lists in JSON, but tuples in tokenizers
         shown = [show(item, limits, _ITEMS.get(key, "")) for item in value[: limits.n_items]]
         return f"{left}{_listed(shown, limits)}{right}"
     if isinstance(value, tuple):
         return f"({', '.join(show(item, limits) for item in value)})"
     if isinstance(value, float):
-        return plain_digits(single(value) if key == "dropout" else value)
+        return plain_digits(single(value) if key == "dropout" else value)  # only dropout has 32 bits in tokenizers
     if not isinstance(value, Mapping):
         return repr(value)
     if isinstance(value.get("type"), str):

@@ -107,12 +107,12 @@ class Definition:
         """
         find, kind = _KINDS[name]
         if components.is_theirs(value):
-            value = find(json.loads(value.__getstate__()))
+            value = find(json.loads(value.__getstate__()))  # tokenizers pickles a component as its JSON
         if value is not None:
             checked_arguments.of_type(value, kind)
         self.components = {**self.components, name: value}
         if name == "normalizer":
-            self.added.old_forms = {}
+            self.added.old_forms = {}  # tokenizers then normalizes the added tokens again
         components.n_changes[0] += 1
 
     def add(self, tokens: list[Any]) -> int:

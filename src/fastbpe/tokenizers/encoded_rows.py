@@ -219,15 +219,15 @@ def whole(setup: Setup, row: Row, *, words: bool, adds_special: bool, fast: bool
     words: the texts are lists of words. adds_special: add the ids of the post-processor.
     fast: omit tokens, words and offsets, as `encode_batch_fast` does.
     """
-    texts = [one for one in row if one is not None]
+    inputs = [text_or_words for text_or_words in row if text_or_words is not None]
     encodings = []
-    for i, one in enumerate(texts):
+    for i, text_or_words in enumerate(inputs):
         type_id = 0 if fast else i  # as in tokenizers
         if words:
-            parts = [_text(setup, word, n, type_id, fast) for n, word in enumerate(one)]
-            encodings.append(Encoding.merge(parts, False))
+            parts = [_text(setup, word, n, type_id, fast) for n, word in enumerate(text_or_words)]
+            encodings.append(Encoding.merge(parts, growing_offsets=False))
         else:
-            encodings.append(_text(setup, one, None, type_id, fast))
+            encodings.append(_text(setup, text_or_words, None, type_id, fast))
     return post_process(setup, encodings, adds_special)
 
 
@@ -239,20 +239,20 @@ def post_process(setup: Setup, encodings: list[Encoding], adds_special: bool) ->
     return process(setup.post, encodings, adds_special)
 
 
-def _text(setup: Setup, one: str, word: int | None, type_id: int, fast: bool) -> Encoding:
+def _text(setup: Setup, content: str, word: int | None, type_id: int, fast: bool) -> Encoding:
     """Encode a text, without truncation. word: its word number, if it is one word of a list; else None."""
     if isinstance(setup.native, WrittenEngine):
-        made = setup.native.encode(one, setup.allowed)
+        made = setup.native.encode(content, setup.allowed)
         if fast:
             return _ids_alone(made.ids, type_id)
         made.set_type_ids(type_id)
         if word is not None:
             made.columns["words"][:] = [word] * len(made)
         return made
-    ids, spans = setup.native.encode_with_offsets(one, allowed_special=setup.allowed, disallowed_special=())
+    ids, spans = setup.native.encode_with_offsets(content, allowed_special=setup.allowed, disallowed_special=())
     if fast:
         return _ids_alone(ids, type_id)
-    found = words_of(setup, one, ids)
+    found = words_of(setup, content, ids)
     numbers = found.numbers if word is None else [word] * len(ids)
     return of_tokens(ids, tokens_of(setup.names, ids, found), numbers, spans, type_id)
 

@@ -67,7 +67,7 @@ def _first_tokens(words: Mapping[str, int], trainer: Affixing) -> list[str]:
         for character in word:
             n_occurrences[character] += count
     for character in trainer.initial_alphabet:
-        n_occurrences[character] = _UNLIMITED
+        n_occurrences[character] = _UNLIMITED  # limit_alphabet leaves it out last
     kept = sorted(n_occurrences, key=lambda character: (-n_occurrences[character], character))
     return [*dict.fromkeys([*special, *sorted(kept[: trainer.limit_alphabet])])]
 

@@ -94,7 +94,7 @@ class BPE(CachingModel):
             value = options[name]
             if value is None and kind is not bool:
                 state[name] = None
-            elif kind is float:
+            elif kind is float:  # the dropout, which tokenizers stores in 32 bits
                 state[name] = shortest(real(value))
             else:
                 state[name] = of_type(value, kind)
@@ -315,10 +315,11 @@ def _given(value: Any, default: Any) -> Any:
 
 
 def _option(name: str) -> Any:
-    plain = field(name, "")
-    get = plain.fget
+    """Return the property for an option of BPE. Setting it checks all options again."""
+    get = field(name, "").fget
 
     def widened(self: BPE) -> float | None:
+        """Return a float as tokenizers does: its 32 bits widened to 64, so 0.1 becomes 0.10000000149011612."""
         return None if get(self) is None else single(get(self))
 
     def set(self: BPE, value: Any) -> None:

@@ -270,6 +270,7 @@ class NormalizedString:
         return self.slice(range)
 
     def _bounds(self, range: Any) -> Span:
+        """Return start and end, which may be beyond the text, of the argument of `slice`. Raises its errors."""
         n_bytes = len(self._piece.text.encode())
         if isinstance(range, slice):
             start, end, _ = range.indices(n_bytes)

@@ -62,13 +62,13 @@ def process(post: PostProcessor | None, encodings: list[Encoding], adds_special:
             return encodings[0]
         for i, encoding in enumerate(encodings):
             encoding.set_sequence_id(i)
-        return Encoding.merge(encodings, False)
+        return Encoding.merge(encodings, growing_offsets=False)
     for i, encoding in enumerate(encodings):
         encoding.set_sequence_id(i)
         for part in encoding.parts:
             part.set_sequence_id(i)
         encoding.set_type_ids(i)
-    return Encoding.merge(post.around(encodings, adds_special), False)
+    return Encoding.merge(post.around(encodings, adds_special), growing_offsets=False)
 
 
 def _trim(encoding: Encoding, prefixed: bool) -> None:
@@ -216,7 +216,8 @@ class BertProcessing(_Pair):
         (sep, sep_id), (cls, cls_id) = self.sep, self.cls
         self._as_text(encoding, i)
         behind = _added([sep_id], [sep], min(i, 1))
-        return Encoding.merge([encoding, behind] if i else [_added([cls_id], [cls], 0), encoding, behind], False)
+        parts = [encoding, behind] if i else [_added([cls_id], [cls], 0), encoding, behind]
+        return Encoding.merge(parts, growing_offsets=False)
 
 
 class RobertaProcessing(_Pair):
@@ -266,7 +267,7 @@ class RobertaProcessing(_Pair):
         self._as_text(encoding, i)
         encoding.set_type_ids(0)
         before = _added([sep_id], [sep], 0) if i else _added([cls_id], [cls], 0)
-        return Encoding.merge([before, encoding, _added([sep_id], [sep], 0)], False)
+        return Encoding.merge([before, encoding, _added([sep_id], [sep], 0)], growing_offsets=False)
 
 
 class TemplateProcessing(PostProcessor):

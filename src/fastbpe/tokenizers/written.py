@@ -76,17 +76,18 @@ class WrittenEngine:
     """Encoder of single texts. described: JSON of normalizer, pre-tokenizer and added tokens."""
 
     def __init__(self, described: Mapping[str, Any], model: Model) -> None:
-        self._changes, self._steps = (_steps_of(described, name) for name in ("normalizer", "pre_tokenizer"))
+        self._normalizer_steps = _steps_of(described, "normalizer")
+        self._pre_tokenizer_steps = _steps_of(described, "pre_tokenizer")
         self._model = model
         tokens = described["added_tokens"]
         self._in_original = _Finder((token, token["content"]) for token in tokens if not token["normalized"])
         self._in_normalized = _Finder(
-            (token, self._changed(token["content"])) for token in tokens if token["normalized"]
+            (token, self._normalized(token["content"])) for token in tokens if token["normalized"]
         )
 
-    def _changed(self, content: str) -> str:
+    def _normalized(self, content: str) -> str:
         text = NormalizedString(content)
-        text.normalize_by(self._changes)
+        text.normalize_by(self._normalizer_steps)
         return text.normalized
 
     def encode(self, text: str, allowed: Special) -> Encoding:
@@ -101,7 +102,7 @@ class WrittenEngine:
 
     def _cut(self, text: str, allowed: Special) -> PreTokenizedString:
         made = of_sections(text, self._sections(text, allowed))
-        made.apply(self._steps)
+        made.apply(self._pre_tokenizer_steps)
         return made
 
     def _sections(self, text: str, allowed: Special) -> Iterator[tuple[Piece, list[Token] | None]]:
@@ -113,7 +114,7 @@ class WrittenEngine:
                 yield piece, [_token(piece, section.token)]
                 continue
             changed = whole.part(piece)
-            changed.normalize_by(self._changes)
+            changed.normalize_by(self._normalizer_steps)
             for part in self._in_normalized.find(changed.normalized, allowed):
                 piece = changed._piece.part(part.start, part.end)
                 yield piece, None if part.token is None else [_token(piece, part.token)]
