@@ -225,8 +225,9 @@ VOCABULARIES: Mapping[str, KnownVocabulary] = {
         KnownVocabulary("llama3", _LLAMA3, "llama3", _llama3),
         KnownVocabulary("llama4", _LLAMA4, "llama4", _llama4),
         KnownVocabulary("qwen2", _QWEN2, "qwen2", _qwen2),
-        KnownVocabulary("deepseek_v3", _DEEPSEEK_V3, "deepseek_v3", dict, 3),
-        KnownVocabulary("mistral_tekken_v3", _TEKKEN, "tekken", dict, 1000),
+        # dict: no special tokens except the leading ones.
+        KnownVocabulary("deepseek_v3", _DEEPSEEK_V3, "deepseek_v3", dict, n_leading=3),
+        KnownVocabulary("mistral_tekken_v3", _TEKKEN, "tekken", dict, n_leading=1000),
     )
 }
 # One vocabulary for each file: the one that the file is named after.

@@ -103,7 +103,8 @@ class Tokenizer:
         if size < N_BYTES:
             raise TrainingError(f"vocab_size must be at least {N_BYTES}, for the single bytes; it is {size}")
         texts = (_as_utf8(text) for text in iterator)
-        counter, _ = count_texts(texts, splitter, None, ReadingOptions(), lambda _: None)
+        reading = ReadingOptions()
+        counter, _ = count_texts(texts, splitter, special=None, reading=reading, report=lambda n_bytes: None)
         learner = Learner(counter, max_ids=size)
         learner.learn()
         self._learned = _Learned(pattern, [(left, right) for left, right, _ in learner.merges()])

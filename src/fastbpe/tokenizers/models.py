@@ -137,7 +137,7 @@ class BPE(CachingModel):
         Raises TypeError if an item is not two tokens, and FormatError if the vocabulary lacks one of them or the
         merged token.
         """
-        # The usual case, checked as a whole, which is faster: no prefix, no repetitions, and all tokens are known.
+        # The usual case, checked as a whole, which is faster: no prefix, no id or merge twice, all tokens known.
         if (
             not self._n_prefix
             and {*map(type, merges)} <= {list}
@@ -161,6 +161,7 @@ class BPE(CachingModel):
         return [[self.names[left], self.names[right]] for left, right, _ in listed]
 
     def _checked_with_prefix(self, merges: list[Any]) -> list[list[str]]:
+        """Do the work of `_checked` for a model with a prefix. A repeated merge stays only at its last place."""
         found: dict[tuple[str, str], None] = {}
         for n, (left, right) in enumerate(merges):
             known = left in self.vocab and right in self.vocab

@@ -148,7 +148,14 @@ def _counted(texts: Iterable[str], carrier: Native, progress: Progress) -> Itera
     options = ByteOptions(vocab_size=carrier.vocab_size, **add_pattern_of_base(carrier, {}))
     start = vocabulary_of_base(carrier, "keep", options)
     reporter = Reporter(progress)
-    counts = count_source(iter(texts), options.pattern, (), ReadingOptions(), reporter, start.texts)
+    counts = count_source(
+        iter(texts),
+        options.pattern,
+        special_tokens=(),
+        reading=ReadingOptions(),
+        reporter=reporter,
+        of_base=start.texts,
+    )
     found: Iterable[tuple[bytes, int]] = counts.items()
     return found
 
