@@ -109,7 +109,9 @@ def count_pieces(
     """
     mode = mode_of(mode, base)
     if mode == "ids":
-        raise TrainingError("sequences of integers are not counted: train on them directly, with train")
+        raise TrainingError(
+            "mode='ids': sequences of integers are not counted; train on them directly, with train"
+        )
     if mode not in _MODES:
         raise TrainingError(choose_one_of("mode", mode, _MODES))
     reading = ReadingOptions.take_from(options)

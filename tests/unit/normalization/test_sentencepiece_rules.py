@@ -2,6 +2,7 @@
 
 import doctest
 import random
+import struct
 import unicodedata
 
 import pytest
@@ -156,3 +157,17 @@ def test_random_rules_normalize_as_the_slow_twin() -> None:
             text = "".join(rng.choices(letters + "x▁ ", k=rng.randrange(30))).encode()
             text = text[: rng.randrange(len(text) + 1)]
             assert ours.normalize_with_offsets(text) == twin.normalize(text)
+
+
+def test_charsmap_with_exponentially_many_sources_is_refused() -> None:
+    """Each of 40 levels has the edges a and b, and both lead to the same next level."""
+    units = [0] * 256 * 43
+    units[0] = 256 << 10
+    for level in range(1, 41):
+        for label in b"ab":
+            at = 256 * level ^ label
+            units[at] = (at ^ 256 * (level + 1)) << 10 | label | (0x100 if level == 40 else 0)
+    units[256 * 41] = 1 << 31
+    charsmap = struct.pack(f"<{1 + len(units)}I", 4 * len(units), *units) + b"x\0"
+    with pytest.raises(FormatError, match=r"too many rules: more than 1,048,576 nodes"):
+        sentencepiece_rules.decompile_rules(charsmap)
