@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import threading
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from fastbpe._core.train.language_choice import LanguageChoice
-from fastbpe._core.train.parity_learner import ParityLearner, TokenTexts
+from fastbpe._core.train.parity_learner import Corpus, ParityLearner, TokenTexts
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe.training.ids import read_sequences
 from fastbpe.training.piece_counts import PieceCounts, table_of
@@ -55,6 +56,20 @@ def test_prefix_of_the_right_text_is_lost_in_joined_texts() -> None:
     learner = ParityLearner([sequences], [b"a", b"##b", b"##c", b"ab#"], n_merges=3, prefix=b"##")
     learner.learn()
     assert learner.merges() == [(0, 1, 4), (4, 2, 3), (3, 2, 1)]
+
+
+def test_words_of_all_languages_are_freed_before_learning_ends() -> None:
+    """Global merges need them. Later merges may take long, and need their memory."""
+
+    def n_corpora() -> int:
+        return sum(type(one) is Corpus for one in gc.get_objects())
+
+    languages = [table({b"abab": 3}), table({b"cdcd": 2})]
+    whole = table({b"abab": 3, b"cdcd": 2})
+    learner = ParityLearner(languages, BYTES, n_merges=3, whole=whole, global_merges=1)
+    n_before, reports = n_corpora(), []
+    learner.learn(lambda n_merges: reports.append(n_corpora()))
+    assert reports[-1] == n_before - 1
 
 
 def test_counts_are_of_the_chosen_language() -> None:

@@ -64,7 +64,7 @@ cdef class ParityLearner:
     cdef Corpus _whole  # None: not needed, or no longer needed
     cdef TokenTexts _texts
     cdef LanguageChoice _choice
-    cdef void** _items  # the corpora
+    cdef void** _items  # borrowed from _corpora, which owns them: without the GIL, no list can be read
     cdef size_t _n_items
     cdef ParityMerge* _merges
     cdef uint32_t _n_base, _n_merges, _n_wanted, _n_global
@@ -100,6 +100,7 @@ cdef class ParityLearner:
         cdef size_t i
         for i in range(self._n_items):
             self._items[i] = <void*> self._corpora[i]
+        # The last ones are the dev texts if there are any, otherwise the languages.
         n_before = [(<Corpus> corpus).n_symbols for corpus in self._corpora[-len(languages) :]]
         self._choice = LanguageChoice(n_before, ratio, window, alpha)
 
@@ -116,13 +117,13 @@ cdef class ParityLearner:
         while self._n_merges < self._n_wanted and self._choice.n_exhausted < self._choice.n_languages:
             if self._n_merges < self._n_global:
                 pair = self._whole._take_best()
-                if pair == NONE:
+                if pair == NONE:  # then no language has a pair left, either
                     break
                 self._merge(self._whole, pair, GLOBAL)
                 continue
             if language == GLOBAL and self._n_global:
                 with gil:
-                    self._whole = None
+                    self._whole = None  # frees its memory: no more global merges
             language = self._choice.choose()
             pair = (<Corpus> self._items[language])._take_best()
             if pair == NONE:
@@ -146,7 +147,7 @@ cdef class ParityLearner:
             (<Corpus> self._items[i]).apply(merge.left, merge.right, merged)
             if i >= first_judged:
                 self._choice.set_symbols(<int> (i - first_judged), (<Corpus> self._items[i]).n_symbols)
-        if language == GLOBAL:
+        if language == GLOBAL:  # _whole is not among the items
             corpus.apply(merge.left, merge.right, merged)
         return 0
 
@@ -158,11 +159,12 @@ cdef class ParityLearner:
         if self._is_learning:
             raise RuntimeError("this ParityLearner is in use, or was interrupted; create another one")
         self._is_learning = True
-        cdef list corpora = [*self._corpora] + ([] if self._whole is None else [self._whole])
+        # No variable may hold _whole, so that _learn() can free it.
         report = None if progress is None else lambda n_ids: progress(self._n_merges)
-        for corpus in corpora:
+        for corpus in self._corpora:
             corpus.report_to(report)
-        del corpora
+        if self._whole is not None:
+            self._whole.report_to(report)
         try:
             with nogil:
                 self._learn()
@@ -281,6 +283,8 @@ cdef class Corpus(Learner):
         """Return how often a pair was merged; each occurrence counts as often as its piece occurs.
 
         Occurrences of a pair (x, x) may overlap, so not every occurrence is merged.
+
+        Requires: no other merge has followed, so the pair still has its slice.
         """
         cdef const Pair* it = &self._state.pairs[pair]
         cdef const uint32_t* occurrences = self._state.occurrences + it.start
@@ -298,7 +302,7 @@ cdef class Corpus(Learner):
         cdef uint32_t i
         if self._index.slots == NULL or n_slots > self._index.mask + 1:
             n_slots = max(2 * n_slots, <size_t> MIN_INDEX_SLOTS)
-            while n_slots & (n_slots - 1):  # a power of two
+            while n_slots & (n_slots - 1):  # round down to a power of two: at least SLOTS_PER_PAIR per pair remain
                 n_slots &= n_slots - 1
             index_grow(&self._index, &self._state, n_slots)
         else:
@@ -308,7 +312,7 @@ cdef class Corpus(Learner):
 
 
 cdef enum:
-    FIRST_BYTES = 1 << 12
+    FIRST_BYTES = 1 << 12  # initial capacities of TokenTexts
     FIRST_TEXTS = 1 << 9
 
 
@@ -349,6 +353,7 @@ cdef class TokenTexts:
     cdef uint8_t* _place(self, size_t n_bytes) except NULL nogil:
         """Return the address after the last text, with space for n_bytes."""
         cdef size_t start = self._ends[self.n]
+        # One more, so that the array exists even if all texts are empty.
         reserve(<void**> &self._bytes, &self._bytes_capacity, start + n_bytes + 1, 1, FIRST_BYTES)
         return self._bytes + start
 
@@ -366,7 +371,7 @@ cdef class TokenTexts:
         """Append the text of the token that two others form."""
         cdef size_t n_left = self._ends[left + 1] - self._ends[left]
         cdef size_t n_right = self._ends[right + 1] - self._ends[right]
-        cdef uint8_t* place = self._place(n_left + n_right)
+        cdef uint8_t* place = self._place(n_left + n_right)  # first, because it may move _bytes
         cdef const uint8_t* second = self._bytes + self._ends[right]
         cdef size_t n_prefix = self._n_prefix
         if n_right >= n_prefix and memcmp(second, self._prefix_bytes, n_prefix) == 0:
