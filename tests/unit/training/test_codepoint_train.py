@@ -23,6 +23,7 @@ from fastbpe.training.codepoint_model import CodePointReport, vocabulary_text
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.codepoints import learn_source
 from fastbpe.training.options import Run
+from fastbpe.training.sentences import Pretokenizer, SentenceSource
 from reference import sentencepiece_training
 
 
@@ -366,3 +367,13 @@ def test_trained_model_survives_dump_and_parse() -> None:
     again = sentencepiece_format.parse(sentencepiece_format.dump(model), "here")
     assert (again.pieces, again.scores, again.types) == (model.pieces, model.scores, model.types)
     assert again.trainer["unk_surface"] == "?"
+
+
+@pytest.mark.parametrize("pretokenizer", [None, Pretokenizer(lambda text: [text[:1], text[1:]], True)])
+def test_bytes_of_left_out_sentences_are_not_among_the_bytes_read(pretokenizer: Pretokenizer | None) -> None:
+    kept, left_out = ["ab abc"] * 3, ["", "x" * 100, "a\u2585"]
+    source = SentenceSource(texts=[*kept, *left_out], are_sentences=True, pretokenizer=pretokenizer)
+    options = CodePointOptions.of({"vocab_size": 10, "hard_vocab_limit": False, "max_sentence_length": 50})
+    _, report = codepoints.learn_model(source, options, ReadingOptions(num_threads=1), Reporter(False))
+    assert report.n_bytes == len("".join(kept).encode())
+    assert report.n_bytes_left_out == len("".join(left_out).encode())

@@ -16,7 +16,8 @@ cdef class WordCounter:
     cdef bint _keeps_sentences, _keeps_last_words  # in the store
     cdef bint _marks_ends, _counts_words
     cdef readonly size_t n_bytes  # bytes of text read
-    cdef readonly size_t n_sentences, n_empty, n_too_long, n_reserved
+    cdef readonly size_t n_sentences, n_empty, n_too_long  # sentences that are kept; left out as empty, or too long
+    cdef readonly size_t n_reserved  # sentences that are left out because they contain U+2585
     cdef readonly size_t n_bytes_left_out  # bytes of too long and reserved sentences, without line endings
     cdef readonly size_t n_ends_left_out  # line endings after those sentences
     cdef Normalizer _normalizer

@@ -145,9 +145,9 @@ cdef class WordCounter:
         self._enter()
         try:
             count = self._normalize(<const uint8_t*> PyBytes_AS_STRING(sentence), PyBytes_GET_SIZE(sentence))
+            self.n_bytes += PyBytes_GET_SIZE(sentence)
             if not count:
                 return None
-            self.n_bytes += PyBytes_GET_SIZE(sentence)
             self._reserve(self._line.n)
             n = self._write_boundaries(self._line.data, self._line.n, self._block + self._n_block)
             text = <const char*> self._block + self._n_block
@@ -308,7 +308,7 @@ cdef class WordCounter:
         self._n_normalized += n
         if self._keeps_sentences:
             self._store.add(self._block + start, n, count)
-        elif n == 0 and self._keeps_last_words:
+        elif n == 0 and self._keeps_last_words:  # the last word of an empty sentence is empty
             self._store.add(self._block, 0, count)
         if n == 0 or not self._counts_words:
             return 0
@@ -475,7 +475,7 @@ cdef int _add_pieces(
 ) except -1 nogil:
     """Count the pieces at the beginning of data, which are contiguous, `count` times each.
 
-    All get the position 0. The table may grow or spill.
+    All get the position 0, because training does not use the order of words. The table may grow or spill.
     """
     cdef size_t i, start = 0
     for i in range(n_ends):
