@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -64,6 +65,28 @@ def test_extending_random_models_equals_the_slow_twin() -> None:
         assert found == expected, (number, first, second, options, n_more)
         n_done += 1
     assert n_done > share_of(4)
+
+
+def test_rules_of_the_run_hold_for_pieces_that_continue_the_base() -> None:
+    """The base has a piece with two U+2581 before a letter, which split_by_whitespace=True forbids."""
+    spaces = {
+        "allow_whitespace_only_pieces": True,
+        "remove_extra_whitespaces": False,
+        "add_dummy_prefix": False,
+        "hard_vocab_limit": False,
+    }
+    base = fastbpe.train(
+        iter(["  b  b"] * 5), mode="codepoint", vocab_size=9, split_by_whitespace=False, progress=False, **spaces
+    )
+    assert "\u2581\u2581b".encode() in pieces_of(base)
+    lines = [b"  bcd  bcde  bcdf"] * 30
+    new = extend(base, lines, 20, split_by_whitespace=True)
+    model = base._family.own  # type: ignore[attr-defined]
+    trainer, names, kept, normalizer = twin_trainer(lines, model)
+    trainer = replace(trainer, split_by_whitespace=True)
+    processor = twin.Processor(model.pieces, twin.floats(model.scores), model.types, normalizer)
+    expected = trainer.go_on(processor, [(s, 1) for s in kept], n_pieces=20, symbols=names)
+    assert [piece.decode() for piece in pieces_of(new)[base.n_vocab :]] == expected
 
 
 def test_extended_model_keeps_pieces_scores_and_ids() -> None:

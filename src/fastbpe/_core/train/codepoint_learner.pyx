@@ -34,7 +34,7 @@ from fastbpe._core.train.pair_table cimport DEAD, TAIL, Cell, QueuedPair, Pair
 from fastbpe._core.common.hash_tables cimport NONE
 
 cdef enum:
-    KEY_BITS = 54  # low bits of a key: the leading symbols of a text; the bits above are its length
+    KEY_BITS = 54  # low bits of a key: the leading symbols of a text; the ten bits above are its length
     MIXED = 0xFF  # script of a text with INHERITED, ALONE or ANY, or with two scripts: check the text
 
 
@@ -57,7 +57,7 @@ cdef class CodePointLearner(MergeLearner):
     alphabet: list of int – code points, ascending.
     classes: bytes, one per code point – classes of characters, as in scripts.pxd.
     n_merges: int – number of pieces to learn.
-    max_length: int – maximum length of a piece in characters.
+    max_length: int – maximum length of a piece in characters, below 1024 (see KEY_BITS).
     split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: as for WordCounter.
     base: list of list of int – the symbols of each base piece, two or more; a symbol is an index in the alphabet.
     cuts: bytes – uint32 for each part of each word, in the order of the table. It is the part's length in
@@ -89,8 +89,8 @@ cdef class CodePointLearner(MergeLearner):
         cdef size_t n_ids, n_slots = 4
         cdef uint32_t i
         cdef list piece
-        cdef const uint32_t* parts = <const uint32_t*> PyBytes_AS_STRING(cuts)
-        cdef size_t n_parts = <size_t> PyBytes_GET_SIZE(cuts) // 4
+        cdef const uint32_t* cut_lengths = <const uint32_t*> PyBytes_AS_STRING(cuts)
+        cdef size_t n_cuts = <size_t> PyBytes_GET_SIZE(cuts) // 4
         cdef uint32_t* symbols
         if self._state.cells != NULL:
             raise RuntimeError("a CodePointLearner cannot be initialized twice")
@@ -109,6 +109,8 @@ cdef class CodePointLearner(MergeLearner):
             self._bits += 1
         # Each merge removes at least one symbol, so no array is longer than the text, even if n_merges is greater.
         n_ids = self._n_base + min(n_merges, words.n_arena)
+        # A stretch of a word, between characters outside the alphabet, needs a cell per character, a NONE and a weight.
+        # Stretches with fewer than two symbols are left out.
         self._allocate(words.n_arena + words.n_pieces + 2, (words.n_arena + words.n_pieces) // 2 + 1, n_ids)
         self._start = <size_t*> allocated(n_ids + 1, sizeof(size_t))
         self._prefix = <uint64_t*> allocated(n_ids, sizeof(uint64_t))
@@ -130,7 +132,7 @@ cdef class CodePointLearner(MergeLearner):
             for i, piece in enumerate(base):
                 self._add_base_piece(self._n_alphabet + i, piece)
             with nogil:
-                self._lay_out(words, symbols, parts, n_parts)
+                self._lay_out(words, symbols, cut_lengths, n_cuts)
                 self._first_pairs()
         finally:
             free(symbols)
@@ -248,7 +250,7 @@ cdef class CodePointLearner(MergeLearner):
                     id = text[0] if n == 1 else self._slots[self._slot_of_text(text, n)]
                     if id == NONE and not n_cuts:
                         break
-                    if id == NONE or id >= self._n_base:
+                    if id == NONE:
                         with gil:
                             raise ValueError("cuts contain a part that is not a base piece")
                     for k in range(n):
@@ -315,14 +317,20 @@ cdef class CodePointLearner(MergeLearner):
         if left.script == MIXED or right.script == MIXED or right.has_metaspace or (
             left.has_metaspace and (
                 self._rules.treat_whitespace_as_suffix
-                or (self._rules.split_by_whitespace and self._is_metaspaces(pair.left))
+                or (self._rules.split_by_whitespace and self._may_have_later_metaspace(pair.left))
             )
         ):
             return self._is_valid_text(pair)
+        # The U+2581 of a valid `left` stay at the same distance from the beginning, and none is at the end.
         return left.script == right.script or left.script == METASPACE_CLASS
 
-    cdef inline bint _is_metaspaces(self, uint32_t token) noexcept nogil:
-        """Tell whether a token consists of several U+2581."""
+    cdef inline bint _may_have_later_metaspace(self, uint32_t token) noexcept nogil:
+        """Tell whether a token may have a U+2581 after its first character, although split_by_whitespace forbids it.
+
+        It may consist of several U+2581, or be a base piece that was learned with other options.
+        """
+        if self._n_alphabet <= token < self._n_base:
+            return True
         return self._shape[token].script == METASPACE_CLASS and self._state.length[token] > 1
 
     cdef bint _is_valid_text(self, const Pair* pair) noexcept nogil:
@@ -389,6 +397,7 @@ cdef class CodePointLearner(MergeLearner):
         while self._n_heap and self._n_last < n_more:
             self._note_work(1)
             entry = self._pop()
+            # Pairs that form the same text come one after another: list only the first of them.
             if last == NONE or entry.key != key or self._precedes(last, entry.pair):
                 last, key = entry.pair, entry.key
                 self._last[self._n_last] = last
