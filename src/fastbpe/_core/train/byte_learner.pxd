@@ -17,12 +17,12 @@ cdef class Learner(MergeLearner):
     cdef list _shares  # negated counts of other merges
     cdef readonly tuple known_pair  # (left id, right id, count) of the pair that ended learning; None: none did
     cdef size_t _shared_ids  # number of ids of the base, the learned merges and the merges of _shares
-    cdef list _tokens  # bytes of each id with a base of bytes, limits or names, otherwise None
-    cdef set _known  # _tokens, and the strings of `taken`: no merge may form these bytes
-    cdef dict _ids_of_known  # `known`, if there are names
+    cdef list _tokens  # bytes of each id; None without a base of bytes, limits and names
+    cdef set _existing  # _tokens, and the strings of `taken`: no merge may form these bytes
+    cdef dict _ids_of_known  # the argument `known`, if there are names
     cdef bytes _prefix
     cdef TokenLimits _limits
-    cdef uint32_t _most_ids  # ids for which there is space
+    cdef uint32_t _most_ids  # ids for which there is space; _max_ids may rise to it
     cdef int _lay_out(self, PieceCounter counter, const Tables* base) except -1 nogil
     cdef int _lay_out_sequences(self, Sequences sequences, const Tables* base) except -1 nogil
     cdef void _write_tokens(self, Cell* cell, const Ids* ids) noexcept nogil

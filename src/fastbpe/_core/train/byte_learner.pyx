@@ -93,11 +93,11 @@ cdef class Learner(MergeLearner):
             of_bytes = base
             self._tokens = of_bytes.tokens()
             self._tokens += [b""] * (n_base - len(self._tokens))
-            self._known = {*self._tokens, *taken}
+            self._existing = {*self._tokens, *taken}
         if limits is not None:
             self._limits = limits
             self._tokens = limits.tokens()
-            self._known = {*self._tokens, *taken}
+            self._existing = {*self._tokens, *taken}
         if names is not None:
             self._tokens, self._ids_of_known, self._prefix = [*names], {**known}, prefix
         if isinstance(source, Sequences):
@@ -127,6 +127,7 @@ cdef class Learner(MergeLearner):
             memcpy(self._state.length, of_sequences.lengths, n_base * sizeof(uint32_t))
         for i in range(self._max_ids):
             self._rank[i] = base_ranks[i] if base_ranks is not None and i < N_BYTES else i
+        # Memory is for all ids, but learning stops at max_ids. _note_name() raises _max_ids again for known tokens.
         self._most_ids = self._max_ids
         self._max_ids = min(self._max_ids, max(max_ids, n_base))
         cdef const Tables* tables = NULL
@@ -217,7 +218,8 @@ cdef class Learner(MergeLearner):
     cdef void _write_tokens(self, Cell* cell, const Ids* ids) noexcept nogil:
         """Write tokens as symbols: the id in the first cell, id | TAIL in the last, DEAD between.
 
-        Requires: `cell` has space for their bytes or integers.
+        Requires: the tokens have as many bytes or integers as the piece has cells. A base of sequences has all
+            integers; if a base of bytes lacks some bytes, training cuts these out of the pieces before.
         """
         cdef size_t i, k, length
         for i in range(ids.n):
@@ -272,13 +274,14 @@ cdef class Learner(MergeLearner):
         with gil:
             token = <bytes> self._tokens[it.left] + <bytes> self._tokens[it.right]
             if self._shares and self._n_ids + bisect_right(self._shares, -self._state.counts[pair]) >= self._shared_ids:
+                # The other merges use up all ids before this one, so none after it is needed.
                 self._max_ids = self._n_ids + 1
-            if token in self._known:
+            if token in self._existing:
                 if self._stops_at_known:
                     self.known_pair = it.left, it.right, self._state.counts[pair]
                     self._max_ids = self._n_ids
                 return False
-            self._known.add(token)
+            self._existing.add(token)
             self._tokens.append(token)
             if self._limits is not None:
                 self._limits.add(it.left, it.right)
@@ -346,24 +349,24 @@ cdef class Learner(MergeLearner):
 
 cdef int check_counts(PieceTable counter) except -1:
     """Raise OverflowError if the number of all symbols could pass 2**63 - 1; this also bounds each pair count."""
-    cdef int64_t left = INT64_MAX
+    cdef int64_t remaining = INT64_MAX
     cdef size_t w
     cdef PieceCount* piece
     for w in range(counter.n_pieces):
         piece = &counter.pieces[w]
-        if piece.count > left // max(piece.n_bytes, 1):
+        if piece.count > remaining // max(piece.n_bytes, 1):
             raise OverflowError("the pieces have more than 2**63 - 1 symbols in total")
-        left -= piece.count * max(piece.n_bytes, 1)
+        remaining -= piece.count * max(piece.n_bytes, 1)
     return 0
 
 
 cdef int check_sequence_counts(Sequences sequences) except -1:
     """Do the work of check_counts() for sequences."""
-    cdef int64_t left = INT64_MAX, n
+    cdef int64_t remaining = INT64_MAX, n
     cdef size_t i
     for i in range(sequences.n):
         n = <int64_t> max(sequences.ends[i] - sequence_start(sequences, i), <size_t> 1)
-        if sequences.counts[i] > left // n:
+        if sequences.counts[i] > remaining // n:
             raise OverflowError("the sequences have more than 2**63 - 1 symbols in total")
-        left -= sequences.counts[i] * n
+        remaining -= sequences.counts[i] * n
     return 0

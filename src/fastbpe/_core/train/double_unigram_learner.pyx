@@ -29,7 +29,7 @@ import array
 from operator import itemgetter
 
 cdef array.array DOUBLES = array.array("d"), INTS = array.array("I")
-cdef bytes NOTHING = bytes(4)
+cdef bytes NOTHING = bytes(4)  # instead of an empty array, which a memoryview cannot cast
 
 cdef extern from *:
     """
@@ -64,10 +64,10 @@ cdef struct Work:
     Lattice lattice
     double* before  # by position: log of the sum of exp(total) over the paths to it
     double* behind  # by position: log of the sum of exp(total) over the paths from it
-    size_t n_places
+    size_t sums_capacity  # items of `before` and `behind`, minus one
     double* best  # by node: total of the best path up to its end
     int32_t* back  # by node: the node before it on that path
-    size_t n_nodes
+    size_t paths_capacity  # items of `best` and `back`
     Hypothesis* made
     size_t n_made
     size_t made_capacity
@@ -186,10 +186,10 @@ cdef class DoubleUnigramLearner:
         cdef double sum
         cdef double* before
         cdef double* behind
-        if work.before == NULL or n > work.n_places:
+        if work.before == NULL or n > work.sums_capacity:
             grow(<void**> &work.before, n + 1, sizeof(double))
             grow(<void**> &work.behind, n + 1, sizeof(double))
-            work.n_places = n
+            work.sums_capacity = n
         before, behind = work.before, work.behind
         before[0] = behind[n] = 0
         for at in range(1, n + 1):
@@ -289,8 +289,8 @@ cdef class DoubleUnigramLearner:
         """
         cdef const double* found = counts.data.as_doubles
         cdef const uint32_t[::1] others, numbers
-        cdef size_t n = <size_t> len(self._pieces), i = 0, k, at, n_wanted, n_words
-        cdef double total = 0, all_words = 0, log_total, theirs, log_moved
+        cdef size_t n = <size_t> len(self._pieces), i = 0, k, at, n_wanted, n_others
+        cdef double total = 0, all_words = 0, log_total, theirs, log_new_total
         cdef list kept = [0], losses = []
         if <size_t> len(counts) != n:
             raise ValueError(f"{len(counts)} counts do not match {n} pieces")
@@ -306,16 +306,16 @@ cdef class DoubleUnigramLearner:
             others = memoryview(part if len(part) else NOTHING).cast("B").cast("I")
             at = 0
             for k in range(<size_t> numbers.shape[0]):
-                n_words = numbers[k] if numbers[k] != NONE else 0
-                if i and n_words == 0 and (found[i] != 0 or numbers[k] == 0):
+                n_others = numbers[k] if numbers[k] != NONE else 0
+                if i and n_others == 0 and (found[i] != 0 or numbers[k] == 0):
                     kept.append(i)
-                elif i and n_words and found[i] != 0:
-                    log_moved = log(total + found[i] * <double> (n - 1))  # not n_words - 1: like tokenizers
+                elif i and n_others and found[i] != 0:
+                    log_new_total = log(total + found[i] * <double> (n - 1))  # not n_others - 1: like tokenizers
                     theirs = 0
-                    for j in range(at, at + n_words):
-                        theirs += log(found[others[j]] + found[i]) - log_moved
+                    for j in range(at, at + n_others):
+                        theirs += log(found[others[j]] + found[i]) - log_new_total
                     losses.append((found[i] / all_words * (log(found[i]) - log_total - theirs), i))
-                at += n_words
+                at += n_others
                 i += 1
         losses.sort(key=itemgetter(0), reverse=True)  # keeps the order of equal ones
         kept += [k for _, k in losses[:max(n_wanted, <size_t> len(kept)) - <size_t> len(kept)]]
@@ -331,11 +331,11 @@ cdef class DoubleUnigramLearner:
         cdef uint32_t ender, begin
         cdef double score, sum
         last[0] = BEGINNING
-        if lattice.n_nodes > work.n_nodes:
-            k = max(lattice.n_nodes, 2 * work.n_nodes)
+        if lattice.n_nodes > work.paths_capacity:
+            k = max(lattice.n_nodes, 2 * work.paths_capacity)
             grow(<void**> &work.best, k, sizeof(double))
             grow(<void**> &work.back, k, sizeof(int32_t))
-            work.n_nodes = k
+            work.paths_capacity = k
         for i in range(lattice.n_nodes):
             begin, score = lattice.nodes[i].begin, self._score(&lattice.nodes[i])
             work.best[i], work.back[i] = score, BEGINNING
@@ -356,11 +356,11 @@ cdef class DoubleUnigramLearner:
         An A* search from the end, with the best path up to a node as the estimate.
         """
         cdef Lattice* lattice = &work.lattice
-        cdef int32_t top, node, found
+        cdef int32_t top, node, best_last, step
         cdef uint32_t position, ender
         cdef size_t k, length
         cdef bint is_second = False
-        self._find_best(work, &found)
+        self._find_best(work, &best_last)  # fills work.best, which the priorities need
         number[0] = 0
         work.n_made = work.n_waiting = 0
         _add(work, Hypothesis(END, -1, 0, 0))
@@ -369,14 +369,14 @@ cdef class DoubleUnigramLearner:
             node = work.made[top].node
             if node == BEGINNING:
                 length = 0
-                found = work.made[top].behind
-                while work.made[found].node != END:
+                step = work.made[top].behind
+                while work.made[step].node != END:
                     if is_second:
                         ids_reserve(others, 1)
-                        others.items[others.n] = _id_of(&lattice.nodes[work.made[found].node])
+                        others.items[others.n] = _id_of(&lattice.nodes[work.made[step].node])
                         others.n += 1
                     length += 1
-                    found = work.made[found].behind
+                    step = work.made[step].behind
                 if is_second:
                     number[0] = <uint32_t> length
                     return 0

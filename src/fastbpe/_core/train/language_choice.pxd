@@ -7,8 +7,8 @@ cdef struct Language:
     double ratio
     double rate  # with ratios: how much the text shrank, relative to its ratio
     uint32_t n_chosen  # how often it is among the latest choices
-    bint is_exhausted
-    bint is_passed_over
+    bint is_exhausted  # it has no pair left
+    bint is_passed_over  # the window has no room for it in this choice
 
 
 cdef class LanguageChoice:

@@ -13,8 +13,8 @@ from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.train.merge_learner cimport allocated
 
 cdef enum:
-    NOBODY = -1
-    FIRST_CHOICES = 1 << 8
+    NOBODY = -1  # instead of a language
+    FIRST_CHOICES = 1 << 8  # initial capacity of _latest
 
 
 @cython.final

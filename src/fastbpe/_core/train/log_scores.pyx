@@ -61,14 +61,15 @@ cdef float loss_without(
 
     found, total, log_total: count of each piece, their sum and its logarithm.
     """
-    cdef float own = <float> (log(<double> found[i]) - <double> log_total)
-    cdef float moved = found[i] * <float> (n - 1)
-    cdef float log_moved = <float> log(<double> (total + moved))
-    cdef float theirs = 0, both, share, difference
+    cdef float own = <float> (log(<double> found[i]) - <double> log_total)  # log-probability of the piece
+    cdef float added = found[i] * <float> (n - 1)  # how many more pieces the text has without it
+    cdef float log_new_total = <float> log(<double> (total + added))
+    cdef float theirs = 0  # log-probability of the others, which then occur found[i] times more
+    cdef float both, share, difference
     cdef size_t k
     for k in range(n):
         both = found[others[k]] + found[i]
-        theirs = <float> (<double> theirs + (log(<double> both) - <double> log_moved))
+        theirs = <float> (<double> theirs + (log(<double> both) - <double> log_new_total))
     share = found[i] / total
     difference = own - theirs
     return share * difference

@@ -51,6 +51,7 @@ cdef enum:
     SPARE_SHARE = 8  # occurrences and pairs per spare place of a full arena: see _reserve_occurrences
     LEAST_SPARE = 1 << 19  # spare places (2 MB) that a full arena gets, unless it has fewer occurrences
     HUGE_PAGES_FROM_BYTES = 1 << 22  # size at which allocated() asks for huge pages
+    FIRST_SLOTS = 1 << 14  # initial size of the index of pairs
 
 
 cdef void* allocated(size_t n_items, size_t item_size) except NULL nogil:
@@ -117,7 +118,8 @@ cdef class MergeLearner:
     cdef int _allocate(self, size_t n_cells, size_t n_weights, size_t n_ids) except -1:
         """Allocate the arrays.
 
-        n_cells: symbols of all distinct pieces, plus a NONE before each piece and one at the end; more are spare.
+        n_cells: symbols of all distinct pieces, plus a NONE before each piece and one at the end; or more: then the
+            subclass sets _n_cells to the number that it fills.
         n_weights: number of pieces, or more.
         n_ids: total number of ids to reach, at least _n_base.
 
@@ -157,7 +159,7 @@ cdef class MergeLearner:
         cdef bint is_counted = False
         index.slots = NULL
         try:
-            index_grow(&index, &self._state, 1 << 14)
+            index_grow(&index, &self._state, FIRST_SLOTS)
             self._mark_pieces()
             at, piece = 1, 0
             while at < last:
@@ -245,6 +247,7 @@ cdef class MergeLearner:
         if self._n_gone > (self._n_occurrences + self._state.n_pairs) // SPARE_SHARE:
             self._drop_gone()
         n_spare = (self._n_occurrences + self._state.n_pairs) // SPARE_SHARE
+        # The new capacity may be below the old one, if many slices were dropped.
         n = self._n_occurrences + max(n_more, max(n_spare, min(self._n_occurrences, <size_t> LEAST_SPARE)))
         resize(<void**> &self._state.occurrences, &self._occurrences_capacity, n, sizeof(uint32_t))
         return 0
@@ -375,6 +378,7 @@ cdef class MergeLearner:
         cdef uint32_t first_new = self._state.n_pairs, i = 0, to
         cdef size_t k
         cdef NewOccurrence* new
+        # Before the copy is made, because it may move the pair's slice.
         self._reserve_occurrences(2 * <size_t> self._state.pairs[index].n)
         pair = self._state.pairs[index]
         self._reserve_pairs(min(2 * <size_t> pair.n, 2 * <size_t> self._n_ids))

@@ -41,11 +41,11 @@ cdef struct Pair:
 cdef struct NewOccurrence:
     # An occurrence of a pair that the current merge creates. It waits until the pair has a slice.
     uint32_t pair
-    uint32_t at
+    uint32_t at  # cell where it begins
 
 
 cdef struct QueuedPair:
-    int64_t count
+    int64_t count  # when the pair was queued; later merges may have lowered it
     uint64_t key  # of two pairs with equal counts, the one with the smaller key is merged first
     uint32_t pair
 
@@ -59,7 +59,7 @@ cdef struct State:
     int64_t* counts  # count of each pair
     Pair* pairs
     uint32_t n_pairs
-    uint32_t* occurrences  # cells where each pair begins, in the order of the pairs
+    uint32_t* occurrences  # cells where each pair begins, ascending; one slice per pair
     uint32_t* left_pair  # by id L: index of the pair (L, new id) of the current merge; NONE: no such pair yet
     uint32_t* right_pair  # by id R: the same for the pair (new id, R)
     NewOccurrence* new_occurrences
@@ -113,6 +113,8 @@ cdef inline void add_occurrence(State* s, uint32_t index, uint32_t at) noexcept 
 
 cdef inline bint _loses_pair(const State* s, uint32_t at, uint32_t symbol, bint is_last) noexcept nogil:
     """Tell whether a run of equal symbols, counted as n // 2 pairs, loses a pair with its last or first symbol.
+
+    A run of n symbols becomes one of n - 1, so it loses a pair only if n is even.
 
     at: start of that symbol.
     is_last: the run loses its last symbol; False: its first.
@@ -181,6 +183,7 @@ cdef inline void merge_some(
         if left != NONE:
             if s.left_pair[left] == NONE:
                 s.left_pair[left] = new_pair(s, left, merged)
+            # With no_overlaps, of a run of new symbols, the pairs that end at the second, fourth, … symbol count.
             s.n_in_run = s.n_in_run + 1 if left == merged else 1
             _note_occurrence(
                 s, s.left_pair[left], left_at,
@@ -199,8 +202,9 @@ cdef inline bint better(const QueuedPair* a, const QueuedPair* b) noexcept nogil
     return a.count > b.count or (a.count == b.count and a.key < b.key)
 
 
-# Hash index of the pairs that exist before the first merge: open addressing with linear probing, at most a quarter
-# full. Later pairs are never looked up. A slot contains no key, because the caller reads the pair anyway.
+# Hash index of pairs: open addressing with linear probing, at most a quarter full. A slot contains no key, because the
+# caller reads the pair anyway. MergeLearner needs an index only to find the first pairs, because an array finds the
+# pairs that a merge creates; Corpus in parity_learner keeps one of all pairs.
 
 cdef struct PairIndex:
     uint32_t* slots  # NONE: empty

@@ -23,13 +23,14 @@ cdef extern from *:
     #define FASTBPE_NEGLIGIBLE 50.0f
     #define FASTBPE_CURVE_ERROR 1e-9
     """
-    const float LOG2_E "FASTBPE_LOG2_E"  # slightly less than the logarithm of e to the base 2
+    # Slightly less than the logarithm of e to the base 2: for a sum below 0, the product is an upper bound.
+    const float LOG2_E "FASTBPE_LOG2_E"
     const float NEGLIGIBLE "FASTBPE_NEGLIGIBLE"  # difference of logarithms beyond which the smaller one is ignored
     const double CURVE_ERROR "FASTBPE_CURVE_ERROR"  # upper bound of the error of a curve (see _fill_curves())
 
 cdef enum:
     PER_UNIT = 32  # number of curves that approximate log1p(exp(-x)) between two whole numbers x
-    N_CURVES = 20 * PER_UNIT
+    N_CURVES = 20 * PER_UNIT  # for x up to 20; beyond, exp and log1p are called
     HALF_A_UNIT = 24  # exponent of a float minus the exponent of half a unit in its last place
 
 

@@ -27,7 +27,9 @@ from fastbpe._core.common.interrupts cimport check_signals
 
 cdef enum:
     STRETCH_UNITS = 1 << 16  # units of a long str to transcode at a time: their UTF-8 fits into the L2 cache
-    BATCH_BITS = 40  # low bits of a position, which order the pieces of one batch; the bits above are its number
+    # Low bits of a position, which order the pieces of one batch; the bits above are its number. From batch 2**24 on,
+    # numbers lose their high bits, and only the order of first occurrences is wrong.
+    BATCH_BITS = 40
 
 
 cdef class PieceCounter(PieceTable):
@@ -91,7 +93,7 @@ cdef class PieceCounter(PieceTable):
                 while texts.next(&text):
                     self._count_utf8(text.data, text.n, special)
         finally:
-            self._busy = False
+            clear_flag(&self._busy)
 
     def add_part(self, text, size_t start, size_t end, SpecialMatcher special=None, *, number):
         """Count the pieces of one part of a text, as a separate batch.
@@ -186,7 +188,8 @@ cdef class PieceCounter(PieceTable):
     ) noexcept nogil:
         """Make the probes of a group and prefetch the memory that they will read."""
         cdef Probe* probe = self._probes
-        cdef size_t i, length, n_long = 0, tail = n
+        cdef size_t i, length, n_long = 0
+        cdef size_t tail = n  # offset in data from which on pieces are read in the copy
         cdef uint64_t low, high
         cdef const uint8_t* piece
         cdef LongSlot* slot

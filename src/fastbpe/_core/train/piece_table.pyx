@@ -36,7 +36,10 @@ cdef enum:
 
 
 cdef class PieceTable:
-    """Distinct pieces and how often each was counted. One thread at a time may use it.
+    """Distinct pieces and how often each was counted. One thread at a time may add to it.
+
+    Several threads may read finished counts at once: without a GIL, a critical section makes each reader wait for the
+    one that settles them.
 
     spill: callable or None – spill(table) takes all pieces away (`clear`) when the table needs more than `limit`
         bytes.
@@ -133,7 +136,7 @@ cdef class PieceTable:
             clear_flag(&self._busy)
 
     def clear(self):
-        """Drop all pieces; n_bytes stays."""
+        """Drop all pieces; n_bytes stays. `spill` calls it while a thread adds, so it does not claim the table."""
         if self._n_entries:  # keep the tables: as many pieces will probably come again
             memset(self._entries, 0, self._n_entries * sizeof(CountedPiece))
             memset(self._slots, 0xFF, self._n_slots * sizeof(LongSlot))
@@ -325,6 +328,7 @@ cdef class PieceTable:
         return self._grow_or_spill()
 
     cdef int _grow_or_spill(self) except -1 nogil:
+        """Do the work of reserve_group() if a table is too small or missing, or the limit is reached."""
         cdef size_t n_entries = self._n_entries, n_slots = self._n_slots
         if not n_entries:
             return self._build_tables()
@@ -332,6 +336,7 @@ cdef class PieceTable:
             n_entries *= 4 if n_entries < FOURFOLD_BELOW_ENTRIES else 2
         while (self._n_long + GROUP_PIECES) * 2 > n_slots:
             n_slots *= 2
+        # An empty table has nothing to spill, so it grows even beyond the limit.
         if self._limit and self.n_pieces and _used_bytes(self) + (
             (n_entries - self._n_entries) * sizeof(CountedPiece) + (n_slots - self._n_slots) * sizeof(LongSlot)
         ) > self._limit:
@@ -493,10 +498,10 @@ cdef inline size_t _used_bytes(PieceTable self) noexcept nogil:
     )
 
 
-cdef inline int _raise_count(int64_t* at, int64_t count) except -1 nogil:
-    """Add to a count; raise OverflowError beyond 2**63 - 1."""
-    if at[0] > INT64_MAX - count:
+cdef inline int _raise_count(int64_t* total, int64_t count) except -1 nogil:
+    """Add to a total; raise OverflowError beyond 2**63 - 1."""
+    if total[0] > INT64_MAX - count:
         with gil:
             raise OverflowError("a piece occurs more than 2**63 - 1 times")
-    at[0] += count
+    total[0] += count
     return 0

@@ -18,14 +18,14 @@ cdef class NeighbourCounts:
 
 cdef class RunCounter(PieceCounter):
     cdef readonly NeighbourCounts neighbours
-    cdef size_t _least
+    cdef size_t _least  # the argument `least`
     cdef bint _by_pairs  # every pair of neighbours is a run
     cdef Cache _cache  # cache of words
     cdef Ids _ids  # ids of words
-    cdef Ids _beside  # neighbouring ids, with a NONE between those that are not neighbours
-    cdef Buffer _runs  # runs of these ids, as keys
+    cdef Ids _separated  # ids of a text, with a NONE between two ids that are not neighbours
+    cdef Buffer _runs  # runs of these ids, as keys end to end
     cdef Ends _run_ends
-    cdef int _count_beside(self) except -1 nogil
+    cdef int _count_separated(self) except -1 nogil
     cdef uint8_t* _end_run(self, uint8_t* to, size_t n_in_run) except NULL nogil
 
 

@@ -28,7 +28,9 @@ cdef enum:
     MAX_BITS = 25
     TEXT_BYTES_PER_COUNT = 16
     MAX_RANKED = 1 << 20  # greatest count that nth_largest() distinguishes; enough for about 1 TB of text
-    ID_BYTES = 3  # bytes of an id in the key of a run: a run of five ids is a short piece of the table
+    # Bytes of an id in the key of a run: ids are below vocabulary.MAX_IDS, 2**24. A run of five ids is a short piece of
+    # the table.
+    ID_BYTES = 3
     IDS_AHEAD = 16  # distance, in ids, at which counts are prefetched
     CACHE_BYTES = 64 << 20  # cache of the words of a counter
 
@@ -99,16 +101,16 @@ cdef class RunCounter(PieceCounter):
     def __dealloc__(self):
         cache_free(&self._cache)
         ids_free(&self._ids)
-        ids_free(&self._beside)
+        ids_free(&self._separated)
         buffer_free(&self._runs)
         ends_free(&self._run_ends)
 
-    cdef int _count_beside(self) except -1 nogil:
-        """Count the neighbours, or the runs, in self._beside."""
+    cdef int _count_separated(self) except -1 nogil:
+        """Count the neighbours, or the runs, in self._separated."""
         cdef size_t* counts = NULL
         cdef uint32_t shift = 0
-        cdef const uint32_t* ids = self._beside.items
-        cdef size_t i, n = self._beside.n, n_in_run = 0
+        cdef const uint32_t* ids = self._separated.items
+        cdef size_t i, n = self._separated.n, n_in_run = 0
         cdef uint8_t* to
         cdef bint joins
         if not n:
@@ -124,7 +126,7 @@ cdef class RunCounter(PieceCounter):
             joins = i > 0 and ids[i - 1] != NONE and ids[i] != NONE
             if not self._least:
                 if ids[i] != NONE:
-                    self.neighbours.seen[ids[i]] = 1
+                    self.neighbours.seen[ids[i]] = 1  # threads may store it at once: all of them store 1
                 if joins:
                     add(&counts[slot_of(ids[i - 1], ids[i], shift)], self.neighbours.weight)
                 continue

@@ -33,8 +33,8 @@ from fastbpe._core.train.sorting cimport Keyed, sort_keyed, sort_pieces
 
 cdef enum:
     UNIT_END = 0xFF  # after each unit; UTF-8 never has this byte
-    READ_AHEAD = 8
-    CHARACTER_BYTES = 4
+    READ_AHEAD = 8  # bytes after the text that _key() may read
+    CHARACTER_BYTES = 4  # length of the longest character in UTF-8
     N_BEGINNINGS = 1 << 16  # number of values of the first two bytes of a suffix
     LEAST_SUFFIXES = 1 << 14  # smallest part, unless there are fewer suffixes in total
     MAX_KEPT = 16  # times n_kept: if there are more strings after a chunk, the worst are dropped
@@ -204,7 +204,7 @@ cdef class SeedFinder:
         for i in range(first, end):
             self._suffixes[i].key = _key(self._text + self._suffixes[i].at + depth)
         sort_keyed(self._suffixes + first, end - first)
-        if depth + 8 > CHARACTER_BYTES * (<size_t> self._max_length + 2):
+        if depth + 8 > CHARACTER_BYTES * (<size_t> self._max_length + 2):  # _shared() compares fewer bytes
             return 0
         i = first
         while i < end:
@@ -218,7 +218,10 @@ cdef class SeedFinder:
         return 0
 
     cdef size_t _shared(self, const Keyed* first, const Keyed* second) noexcept nogil:
-        """Return how many bytes two suffixes share, only as far as pieces can reach."""
+        """Return how many bytes two suffixes share, at most `most`.
+
+        A string of `most` bytes has more than max_length characters, so it is no piece, however it goes on.
+        """
         cdef const uint8_t* a = self._text + first.at
         cdef const uint8_t* b = self._text + second.at
         cdef size_t n = 0, most = CHARACTER_BYTES * (<size_t> self._max_length + 1)
@@ -279,7 +282,7 @@ cdef class SeedFinder:
             if whole <= outer or (whole < n and text[whole] == NO_SENTENCE):
                 return 0
             n = whole
-        elif text[n - 1] == 0:
+        elif text[n - 1] == 0:  # the second node of a whole unit: its count is added to the string's
             n -= 1
         if not self._may_be(text, n, 2):
             return 0

@@ -233,6 +233,8 @@ cdef class SentenceStore:
         occurs several times is followed by itself. In sentencepiece a NUL ends each sentence, and the last copy in
         a chunk is the one that reaches max_bytes.
 
+        Requires: no sentence is empty (see drop_empty).
+
         Returns (PieceTable, index of the first sentence of the next chunk).
         """
         cdef PieceTable units = PieceTable()
@@ -355,9 +357,10 @@ def sorted_words(PieceTable words not None):
         free(order)
 
 
-cdef const uint8_t* WITHIN = b"\xe2"  # after a word: the first byte of U+2581, with which the next word begins
-cdef const uint8_t* AT_END = b"\0\xe2"
-cdef uint8_t[2] AT_THE_LAST = [0, NO_SENTENCE]
+# Contexts of words (see SentenceStore.units), if every sentence begins with U+2581: its first byte is E2.
+cdef const uint8_t* WITHIN = b"\xe2"  # after a word inside a sentence
+cdef const uint8_t* AT_END = b"\0\xe2"  # after the last word of a sentence
+cdef uint8_t[2] AT_THE_LAST = [0, NO_SENTENCE]  # after the last word of the last sentence
 
 
 @cython.final

@@ -10,9 +10,9 @@ cdef struct PieceCount:
 
 cdef struct Keyed:
     # Something to sort
-    uint64_t key
-    uint32_t at
-    uint32_t other
+    uint64_t key  # lowest first
+    uint32_t at  # index, or for suffixes the offset in a text, that finds the sorted thing again
+    uint32_t other  # for suffixes the index of their unit; not used otherwise
 
 
 cdef void sort_keyed(Keyed* items, size_t n) noexcept nogil

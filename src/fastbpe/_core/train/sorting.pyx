@@ -103,7 +103,7 @@ cdef void sort_pieces(
     n_first: number of pieces to order by their bytes; the pieces behind them are ordered by their keys alone.
     depth: number of leading bytes that pieces with equal keys share.
 
-    Requires: no piece equals another one followed by zeros.
+    Requires: no piece equals another one followed by zeros, because keys are padded with zeros.
     """
     cdef size_t i = 0, run
     sort_keyed(order, n)

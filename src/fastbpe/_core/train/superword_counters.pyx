@@ -27,7 +27,7 @@ cdef class SuperwordCounter(RunCounter):
     """
 
     cdef readonly TwoPhases phases
-    cdef Ends _words
+    cdef Ends _words  # ends of the words of the pieces, as encode_words() finds them
 
     def __cinit__(self, *args, TwoPhases phases not None, **kwargs):
         self.phases = phases
@@ -42,18 +42,18 @@ cdef class SuperwordCounter(RunCounter):
         encode_words(
             &self.phases.phases, &self._cache, data, n, start, ends, n_ends, &self._words, &self._ids
         )
-        self._find_beside(start, ends, n_ends)
-        return self._count_beside()
+        self._separate_ids(start, ends, n_ends)
+        return self._count_separated()
 
-    cdef int _find_beside(self, size_t at, const size_t* ends, size_t n_ends) except -1 nogil:
+    cdef int _separate_ids(self, size_t at, const size_t* ends, size_t n_ends) except -1 nogil:
         """Copy the ids, with a NONE after each piece. at: start of the first piece."""
         cdef const uint32_t* n_bytes = self.phases.phases.n_bytes
         cdef const uint32_t* ids = self._ids.items
         cdef uint32_t* to
         cdef size_t i = 0, k, end
-        self._beside.n = 0
-        ids_reserve(&self._beside, self._ids.n + n_ends)
-        to = self._beside.items
+        self._separated.n = 0
+        ids_reserve(&self._separated, self._ids.n + n_ends)
+        to = self._separated.items
         for k in range(n_ends):
             end = ends[k] & ~UNMATCHED
             if ends[k] & UNMATCHED:
@@ -65,7 +65,7 @@ cdef class SuperwordCounter(RunCounter):
                 i += 1
             to[0] = NONE
             to += 1
-        self._beside.n = to - self._beside.items
+        self._separated.n = to - self._separated.items
         return 0
 
 
@@ -101,25 +101,26 @@ cdef class WordRunCounter(RunCounter):
         encode_pieces(
             &self._cache, &self.words.tables, data, n, 0, self._ends.items, self._ends.n, &self._ids
         )
-        self._find_beside()
-        self._count_beside()
+        self._separate_ids()
+        self._count_separated()
         self.position += n
         return 0
 
-    cdef int _find_beside(self) except -1 nogil:
+    cdef int _separate_ids(self) except -1 nogil:
         """List the members among the ids, with a NONE for any text between two of them."""
         cdef const Tables* tables = &self.words.tables
         cdef const uint32_t* ids = self._ids.items
         cdef uint32_t* kept
         cdef size_t i = 0, k, at = 0, end, n_kept = 0
-        self._beside.n = 0
-        ids_reserve(&self._beside, 2 * self._ids.n + 1)
-        kept = self._beside.items
+        self._separated.n = 0
+        ids_reserve(&self._separated, 2 * self._ids.n + 1)
+        kept = self._separated.items
         for k in range(self._ends.n):
             end = self._ends.items[k] & ~UNMATCHED
             if self._ends.items[k] & UNMATCHED:
                 at = end
             elif i < self._ids.n and token_length(tables, ids[i]) == end - at and self._members[ids[i]]:
+                # The whole piece is one token.
                 kept[n_kept] = ids[i]
                 n_kept += 1
                 i += 1
@@ -132,5 +133,5 @@ cdef class WordRunCounter(RunCounter):
             if n_kept and kept[n_kept - 1] != NONE:
                 kept[n_kept] = NONE
                 n_kept += 1
-        self._beside.n = n_kept
+        self._separated.n = n_kept
         return 0

@@ -32,7 +32,7 @@ import array
 from fastbpe.errors import SpecError
 
 cdef array.array FLOATS = array.array("f"), INTS = array.array("I")
-cdef bytes NOTHING = bytes(4)
+cdef bytes NOTHING = bytes(4)  # instead of an empty array, which a memoryview cannot cast
 
 cdef extern from *:
     """
@@ -73,7 +73,7 @@ cdef class UnigramLearner:
     cdef const uint8_t* _text_of_pieces
     cdef Piece* _pieces
     cdef readonly size_t n_pieces
-    cdef size_t _n_in_trie
+    cdef size_t _n_in_trie  # number of pieces when the trie was built; some may have been dropped since
     cdef Trie _trie
     cdef Segmenting _segmenting
     cdef SentenceStore _words
