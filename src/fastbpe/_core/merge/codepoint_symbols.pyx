@@ -136,8 +136,8 @@ cdef class CodePoints:
 
     cdef int _sort(self, Pieces* pieces, const uint32_t* scores, const uint8_t* types, size_t n) except -1:
         """Put the pieces that can result from merging into pieces.order, best score first, ties by id."""
-        cdef Scored* one
-        cdef Scored* other
+        cdef Scored* items
+        cdef Scored* sorted_
         cdef uint32_t last = NONE, score
         cdef bint in_order = True
         cdef size_t i
@@ -150,28 +150,29 @@ cdef class CodePoints:
                 pieces.n += 1
         if in_order:
             return 0
-        one = <Scored*> malloc((pieces.n + 1) * sizeof(Scored))
-        other = <Scored*> malloc((pieces.n + 1) * sizeof(Scored))
-        if one == NULL or other == NULL:
-            free(one)
-            free(other)
+        items = <Scored*> malloc((pieces.n + 1) * sizeof(Scored))
+        sorted_ = <Scored*> malloc((pieces.n + 1) * sizeof(Scored))
+        if items == NULL or sorted_ == NULL:
+            free(items)
+            free(sorted_)
             raise MemoryError(f"no memory to sort {pieces.n} pieces")
         for i in range(pieces.n):
-            one[i] = Scored(~_sortable(scores[pieces.order[i]]), pieces.order[i])
-        _sort_by(one, other, pieces.n, 0)
-        _sort_by(other, one, pieces.n, 11)
-        _sort_by(one, other, pieces.n, 22)
+            items[i] = Scored(~_sortable(scores[pieces.order[i]]), pieces.order[i])
+        _sort_by(items, sorted_, pieces.n, 0)
+        _sort_by(sorted_, items, pieces.n, 11)
+        _sort_by(items, sorted_, pieces.n, 22)
         for i in range(pieces.n):
-            pieces.order[i] = other[i].id
-        free(one)
-        free(other)
+            pieces.order[i] = sorted_[i].id
+        free(items)
+        free(sorted_)
         return 0
 
     cdef int _gather_pairs(self, Pieces* pieces, uint64_t* found) except -1:
         """Leave out pieces that cannot occur in a text; gather some pairs of adjacent characters in the others.
 
-        These are the pairs of two ASCII characters, and the pairs with a character from U+0800 on. Also fill the
-        bit sets of characters, and set by_words: no piece has a space after another character.
+        These are the pairs of two ASCII characters, and the pairs with a character from U+0800 on. fb_apart() in
+        simd/words.h assumes that all other pairs are adjacent if the bit sets of characters allow it. Also fill these
+        bit sets, and set by_words: no piece has a space after another character.
 
         found: working space for as many pairs as there are bytes in the pieces.
         """
@@ -325,7 +326,7 @@ cdef class CodePoints:
         if not self.by_words:
             return
         for c in range(128):
-            if not _has(self._has_before, c):
+            if not _has(self._has_before, c):  # word_facts.h explains the layout of `before` and `behind`
                 self.words.before[c & 15] |= <uint8_t> (1 << (c >> 4))
             if not _has(self._has_behind, c):
                 self.words.behind[c & 15] |= <uint8_t> (1 << (c >> 4))
@@ -352,7 +353,7 @@ def surfaces(bytes piece_bytes not None, bytes piece_ends not None, bytes types 
     for i in range(n):
         end = ends[i]
         if kinds[i] == BYTE:
-            to[n_bytes] = int(piece_bytes[at + 3:at + 5], 16)
+            to[n_bytes] = int(piece_bytes[at + 3:at + 5], 16)  # the piece is b"<0xAB>" for the byte AB
             n_bytes += 1
         elif kinds[i] == UNKNOWN:
             for byte in unknown:

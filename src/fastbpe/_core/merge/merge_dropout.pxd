@@ -7,7 +7,9 @@ from fastbpe._core.merge.vocabulary cimport Tables
 cdef struct Waiting:
     # A pair in the priority queue.
     uint64_t key  # priority << 32 | position: the lowest is the best pair, leftmost on ties
-    uint32_t merged  # resulting symbol, different for any two queued pairs at the same position
+    # Resulting symbol. It tells apart the pairs at one position, because each pair that is queued there later spells a
+    # longer text.
+    uint32_t merged
 
 
 cdef struct Link:

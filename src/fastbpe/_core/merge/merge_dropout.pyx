@@ -173,6 +173,7 @@ cdef bint _link_spelled(const Tables* tables, const uint8_t* piece, size_t* n, D
         ids_reserve(&lengths, most)
         n[0] = spell_piece(tables, piece, n[0], ids.items, lengths.items)
         for i in range(n[0]):
+            # The position before 0 wraps to NONE.
             links[i] = Link(ids.items[i], <uint32_t> i - 1, <uint32_t> i + 1 if i + 1 < n[0] else NONE, NONE)
     finally:
         ids_free(&ids)
@@ -212,7 +213,7 @@ cdef inline bint _is_dropped(Dropout* dropout) noexcept nogil:
     if dropout.rate <= 0:
         return False
     dropout.state += GOLDEN_RATIO
-    return <double> (mix(dropout.state) >> 11) * (1.0 / 9007199254740992.0) < dropout.rate
+    return <double> (mix(dropout.state) >> 11) * (1.0 / 9007199254740992.0) < dropout.rate  # 53 bits, times 2**-53
 
 
 cdef inline bint _put_aside(Dropout* dropout, Waiting item) noexcept nogil:

@@ -34,6 +34,7 @@ cdef enum:
     BUCKET_WINDOW_BYTES = 1 << 14  # window of a piece that has buckets
     HEAP_WINDOW_BYTES = 1 << 12  # window of a piece that has only a heap
     MIN_WINDOW_TOKENS = 32  # length of the shortest window, in lengths of the longest token
+    FIRST_CHUNKS = BUCKET_WINDOW_BYTES // 8  # initial number of chunks of the buckets
     OVERLAP_PART = 16  # the last 1/16 of a window is merged again in the next one
     IDS_CLEARED_PER_SYMBOL = 16  # limit on the buckets to clear per symbol of a sequence
     SIGNALS_EVERY = 1 << 18  # pairs taken between two checks for signals
@@ -110,29 +111,28 @@ cdef int _merge_windows(
     cdef Window window
     cdef size_t at = 0, n_before = out.n
     cdef uint32_t expected = 0  # base symbols of the window's first token, from the last window; 0: any
-    cdef bint done, in_rounds = tables.spelling != NULL and tables.spelling.in_rounds
+    cdef bint has_memory, in_rounds = tables.spelling != NULL and tables.spelling.in_rounds
     memset(&window, 0, sizeof(window))
     try:
-        done = queue_open(  # ranks are ids
-            &queue, limit, tables.n_ids if has_buckets else 0, BUCKET_WINDOW_BYTES // 8
-        )
-        while done and at < n:
+        # A bucket per rank; ranks are ids.
+        has_memory = queue_open(&queue, limit, tables.n_ids if has_buckets else 0, FIRST_CHUNKS)
+        while has_memory and at < n:
             if symbols != NULL:
                 window.symbols = symbols + at
             else:
                 window.piece = piece + at
             window.n_bytes = _whole_characters(tables, piece, min(size, n - at) + at, n) - at
-            done = _begin(tables, &window) and _link(tables, &window, &queue) and (
+            has_memory = _begin(tables, &window) and _link(tables, &window, &queue) and (
                 _merge_in_rounds(tables, window.nodes, &queue) if in_rounds else
                 _merge(tables, window.nodes, &queue)
             )
-            if not done:
+            if not has_memory:
                 break
             if not expected or expected == _end(&window, 0):
                 at += _collect(tables, &window, window.n_bytes == n - at, &expected, out, parts)
             else:
                 expected = 0
-            if not expected and at < n:
+            if not expected and at < n:  # the windows cannot be joined
                 at = 0
                 size *= 2
                 out.n = n_before
@@ -141,7 +141,7 @@ cdef int _merge_windows(
     finally:
         free(window.nodes)
         queue_close(&queue)
-    if not done:
+    if not has_memory:
         with gil:
             raise MemoryError(
                 f"no memory to merge a sequence of {n} symbols" if symbols != NULL
@@ -223,7 +223,7 @@ cdef bint _merge(const Tables* tables, Node* nodes, Queue* queue) except -1 nogi
             return False
         if nodes[at].previous != NONE and not _pair_up(tables, nodes, nodes[at].previous, queue):
             return False
-    return queue.heap.items != NULL
+    return queue.heap.items != NULL  # NULL: queue_take() ran out of memory
 
 
 cdef bint _merge_in_rounds(const Tables* tables, Node* nodes, Queue* queue) except -1 nogil:

@@ -31,7 +31,7 @@ from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 cdef enum:
     MAX_SCAN_BYTES = 64  # longest piece whose best pair is found by scanning all pairs; the bits of a mask
     MAX_SCAN_SYMBOLS = 64  # greatest number of symbols of a token for _merge_whole()
-    VECTOR_KEYS = 8  # int32 keys of a 256-bit vector; key arrays have whole vectors, and one key of padding at least
+    VECTOR_KEYS = 8  # int32 keys of a 256-bit vector; key arrays are padded to whole vectors
 
 
 cdef int encode_piece(const Tables* tables, const uint8_t* piece, size_t n_bytes, Ids* out) except -1 nogil:

@@ -3,7 +3,7 @@
 `tests/reference/__init__.py` states the condition and proves it. The pair table gets only the merge of the
 list that makes each token. Other ways to split a token into two tokens never occur side by side in a merged text.
 
-Nearly all tokens pass a short check of the border between their two parts (`_is_left`). A few do not: some tokens
+Nearly all tokens pass a short check of the border between their two parts (`_both_remain`). A few do not: some tokens
 of Llama 3 have parts with greater ids than their own. For these, and for the tokens that contain them, `_settle`
 merges the token's bytes by the list and finds the merge that makes it.
 """
@@ -44,7 +44,7 @@ cdef struct Ranking:
     const uint8_t* merges  # uint32 triples (left id, right id, merged id), which need not be aligned
     size_t n_merges
     Parts* parts  # by token
-    uint8_t* unsure  # by token: 1 if _is_left() could not decide about it, or about a token inside it
+    uint8_t* unsure  # by token: 1 if _both_remain() could not decide about it, or about a token inside it
     uint64_t* slots  # ranked pair table, being filled
     uint32_t shift  # 64 - log2 of the number of its slots
 
@@ -121,7 +121,7 @@ cdef bint _fill(const Ranking* ranking, list unmade, bint whole_piece_first) exc
             if not is_sound(t, merge) or (merge[0] == parts.left and merge[1] == parts.right):
                 return False
             # A token may have several merges, but the parts of all but one never occur side by side.
-            makes = parts.left == NONE and _is_left(ranking, merge[0], merge[1], i)
+            makes = parts.left == NONE and _both_remain(ranking, merge[0], merge[1], i)
             if not makes and not whole_piece_first:
                 return False
             if makes and not _put(ranking, Parts(merge[0], merge[1]), i):
@@ -145,7 +145,7 @@ cdef bint _put(const Ranking* ranking, Parts parts, uint32_t token) noexcept nog
     return True
 
 
-cdef bint _is_left(const Ranking* ranking, uint32_t left, uint32_t right, uint32_t token) noexcept nogil:
+cdef bint _both_remain(const Ranking* ranking, uint32_t left, uint32_t right, uint32_t token) noexcept nogil:
     """Tell whether `left` and `right`, side by side, are still there when the merges of rank `token` start.
 
     Only a merge across the boundary between them could prevent this. The function follows the two symbols at the
@@ -155,11 +155,14 @@ cdef bint _is_left(const Ranking* ranking, uint32_t left, uint32_t right, uint32
     and a token on the right after it.
     """
     cdef const Parts* parts = ranking.parts
+    # A pair across the boundary is merged if its rank is below left_until and at most right_until: from then on, `left`
+    # or `right` is part of a longer symbol.
     cdef uint32_t left_until = token, right_until = token - 1, found
     cdef bint left_is_merged, right_is_merged
     if not _is_made(ranking, left, token) or not _is_made(ranking, right, token):
         return False
     while True:
+        # _fill() has not set the parts of later tokens yet. A part with a greater id is a byte.
         left_is_merged = parts[left].left != NONE if left < token else False
         right_is_merged = parts[right].left != NONE if right < token else False
         if left_is_merged and (not right_is_merged or left > right):
@@ -358,7 +361,7 @@ def last_merges(Vocabulary listed not None, const uint8_t[::1] merges not None):
     cdef uint32_t[::1] limits = array("I", [NONE]) * listed.n_ids
     cdef uint32_t merge[3]
     cdef size_t k
-    for k in range(<size_t> merges.shape[0] // 12, 0, -1):
+    for k in range(<size_t> merges.shape[0] // 12, 0, -1):  # backwards, so that the first merge of an id stays
         memcpy(merge, &merges[12 * (k - 1)], 12)
         if merge[2] >= listed.tables.n_ids:
             raise ValueError(f"merge {k - 1} makes the id {merge[2]}, which is not a token")

@@ -15,7 +15,7 @@ cdef enum:
     COUNT_BITS = 11
     COUNT_MASK = (1 << COUNT_BITS) - 1
     BIAS = 200  # bias of the exponent
-    MOST = 0  # exponent of a margin of 1 or more, which is always enough: u is less while totals are below RESET
+    MAX_EXPONENT = 0  # of a margin of 1 or more, which is always enough: u is less while totals are below RESET
     SIGNIFICAND = 24  # bits of the significand of a float: u is 2 ** (exponent of the total - 24)
     FLOAT_BIAS = 127  # bias of a float's exponent
 

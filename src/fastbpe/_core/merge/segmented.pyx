@@ -192,7 +192,7 @@ cdef int _add_with_head(const Tables* tables, const uint8_t* piece, size_t n, Id
     cdef WideStep[MAX_MARGIN_BYTES + 1] steps
     cdef size_t n_characters = search_with_margin(tables.segmenting, piece, n, steps)
     cdef size_t at = 0, end, first = out.n, n_tokens = 0
-    cdef int exponent = MOST
+    cdef int exponent = MAX_EXPONENT
     cdef double margin = steps[n].total - steps[n].second
     ids_reserve(out, n + 1)
     out.n += 1

@@ -25,7 +25,7 @@ from fastbpe._core.merge.vocabulary cimport MAX_AFFIX_BYTES, NO_SUCH_TOKEN, Spel
 from fastbpe.errors import NoUnknownTokenError
 
 cdef enum:
-    CHARACTER_BYTES = 4
+    CHARACTER_BYTES = 4  # length of the longest character in UTF-8
 
 
 cdef int merge_spelled(

@@ -7,7 +7,6 @@ memory, so each step prefetches its slots some entries ahead.
 # Tried and dropped: storing only the one pair that makes each token: half the table, but no gain with a cold cache.
 # Tried and dropped: a bit map (a bit per quarter slot) of absent pairs: slower; no code waits for the lines it
 #   saves.
-# Tried and dropped: tables on huge pages: less processor time, but the same elapsed time.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
@@ -145,17 +144,18 @@ cdef object _build_pieces(Tables* t, uint32_t* n_found):
     table = empty_table((<size_t> 1 << bits) * sizeof(PieceSlot), <void**> &slots)
     cdef const uint8_t* data = t.token_bytes
     cdef size_t mask = (<size_t> 1 << bits) - 1, at
-    cdef uint32_t i, start = 0, ahead = 0, length, other, found = 0
-    cdef uint64_t hashes[AHEAD]
+    # Each step hashes token i and stores token i - AHEAD; these are their starts in data.
+    cdef uint32_t i, hashed_start = 0, start = 0, length, other, found = 0
+    cdef uint64_t hashes[AHEAD]  # of the tokens between
     cdef uint64_t h
     cdef bint collides = False
     with nogil:
         for i in range(t.n_ids + AHEAD):
             h = hashes[i % AHEAD]
             if i < t.n_ids:
-                hashes[i % AHEAD] = hash_bytes(data + ahead, t.token_ends[i] - ahead, 0)
+                hashes[i % AHEAD] = hash_bytes(data + hashed_start, t.token_ends[i] - hashed_start, 0)
                 prefetch(&slots[<size_t> hashes[i % AHEAD] & mask])
-                ahead = t.token_ends[i]
+                hashed_start = t.token_ends[i]
             if i < AHEAD:
                 continue
             length = t.token_ends[i - AHEAD] - start

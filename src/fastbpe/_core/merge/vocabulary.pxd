@@ -16,7 +16,7 @@ cdef struct Tables:
     const PieceSlot* pieces  # hash table: id of a token by its bytes
     size_t piece_mask  # number of its slots - 1
     Pairs pairs  # hash table: priority and merged id of a pair of ids
-    uint32_t byte_ids[256]  # id of each single byte; no token: NONE, or n_ids for code points; with spelling 0
+    uint32_t byte_ids[256]  # id of each single byte; no token: NONE, or n_ids for code points. Not set with `spelling`
     const int32_t* byte_keys  # ranked only: pair_key() of two bytes, at first << 8 | second; else NULL
     bint whole_piece_first  # a piece that is a token becomes that token, even if merging would yield other ids
     const Characters* characters  # for a code-point vocabulary, whose ids are symbols; NULL: byte-level

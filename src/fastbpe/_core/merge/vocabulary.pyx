@@ -342,6 +342,7 @@ cdef bint _pieces_lead_to_tokens(const Tables* t, bint all_are_tokens, size_t* l
 
     longest: raised to the number of slots in the longest run of full lines, if that is greater.
     """
+    # An empty slot has NONE, which is also a strange id: if only empty slots are strange, the two numbers are equal.
     cdef size_t i, k, n_free = 0, n_strange = 0, run = 0
     cdef uint32_t token_id, n_free_here
     for i in range((t.piece_mask + 1) // LINE):

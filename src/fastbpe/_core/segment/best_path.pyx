@@ -2,8 +2,8 @@
 
 Positions are byte offsets, and tokens begin at characters. A path with a greater total replaces another one; of
 equal paths the first stays. Candidates are ordered by start, then by length; an unknown character comes last. It
-is a candidate only where no token of one character begins. The time is at most proportional to the number of
-characters times the length of the longest token.
+is a candidate only where no token of one character begins. So a path leads to the start of each character. The
+time is at most proportional to the number of characters times the length of the longest token.
 
 The exact way of summing matters: tokenizers adds in double precision, and starts from 0 in each piece.
 sentencepiece adds in single precision over a whole sentence, so that rounding decides near ties. If the total of a
@@ -74,7 +74,7 @@ cdef inline void _reach(
 ) noexcept nogil:
     """Reach a position by a token that begins at `at`, unless a path with the same or a greater total leads there.
 
-    reached: last position that a path leads to; later steps are not set yet.
+    reached: last position that a path leads to; later steps are not set yet, and get NONE when it moves past them.
     """
     cdef size_t i
     if end > reached[0]:

@@ -58,7 +58,7 @@ cdef struct Waiting:
 
 cdef struct Search:
     # Memory of best_paths(), for several calls. Initialize with zeros; free with search_free().
-    Hypothesis* made
+    Hypothesis* made  # all hypotheses, also those that have left the agenda
     size_t n_made
     size_t made_capacity
     Waiting* agenda  # a heap

@@ -24,13 +24,14 @@ from fastbpe._core.segment.segmenter cimport Segmenting, Unit
 
 cdef enum:
     LEAST_ITEMS = 256  # initial capacity of the growing arrays
-    # sentencepiece's limits
-    MAX_AGENDA = 10000
-    MIN_AGENDA = 512
-    MAX_LIVING = 100000  # number of new hypotheses after which the agenda shrinks
+    # sentencepiece's limits of a search; only the best path is found if one of the last two is passed
+    MAX_AGENDA = 10000  # number of waiting hypotheses at which the agenda shrinks
+    MIN_AGENDA = 512  # greatest number of hypotheses that stay in it then
+    MAX_NEW = 100000  # number of new hypotheses, since it last shrank, at which it shrinks
     MAX_HYPOTHESES = 500000
     MAX_SHRINKS = 10
-    MAX_NODES = 1 << 30
+    # Not sentencepiece's:
+    MAX_NODES = 1 << 30  # of a lattice: the index of a node is an int32_t
     STEPS_PER_LOOK = 1 << 12  # steps between two checks of the clock
     END = -2  # stands for the end of the text instead of a node
     NO_HYPOTHESIS = -1
@@ -42,7 +43,7 @@ cdef int lattice_fill(Lattice* lattice, const Segmenting* segmenting, const uint
     """Create the nodes of the lattice of a text."""
     cdef const Unit* units = segmenting.units
     cdef size_t at = 0, end, n_bytes, n_characters, i
-    cdef uint32_t node, token
+    cdef uint32_t node, next, token
     cdef float score
     cdef bint is_known
     lattice.n = n
@@ -58,10 +59,10 @@ cdef int lattice_fill(Lattice* lattice, const Segmenting* segmenting, const uint
         is_known = False
         node, end, n_characters = 0, at, 0
         while end < n:
-            token = units[node].base ^ text[end]
-            if units[token].parent != node:
+            next = units[node].base ^ text[end]
+            if units[next].parent != node:
                 break
-            node = token
+            node = next
             n_characters += text[end] & 0xC0 != 0x80
             end += 1
             token = units[node].id
@@ -250,7 +251,9 @@ cdef void search_free(Search* search) noexcept nogil:
 
 cdef bint _search(Lattice* lattice, size_t n_best, double end_time, Search* search, Paths* paths) except -1 nogil:
     """Add the best paths; return False if a limit is reached."""
-    cdef size_t n_least = min(<size_t> MIN_AGENDA, n_best * 10), n_living = 1, limit = MAX_LIVING
+    cdef size_t n_least = min(<size_t> MIN_AGENDA, n_best * 10)  # items of the agenda that stay when it shrinks
+    cdef size_t n_living = 1  # hypotheses made since the agenda last shrank, and those that its items then needed
+    cdef size_t limit = MAX_NEW  # n_living at which the agenda shrinks
     cdef size_t n_shrinks = 0, n_steps = 0, at, i
     cdef int32_t top, next, node
     cdef float total = find_best(lattice, &node), behind
@@ -290,7 +293,7 @@ cdef bint _search(Lattice* lattice, size_t n_best, double end_time, Search* sear
             if n_shrinks > MAX_SHRINKS or _is_late(end_time):
                 return False
             n_living = _shrink(search, n_least)
-            limit = n_living + MAX_LIVING
+            limit = n_living + MAX_NEW
     return True
 
 

@@ -44,7 +44,7 @@ cdef struct Key:
     uint64_t head  # its first eight bytes, big-endian
     const uint8_t* data
     uint32_t n
-    uint32_t id
+    uint32_t index  # of the token, not its id
 
 
 cdef class Trie:

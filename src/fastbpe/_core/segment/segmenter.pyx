@@ -182,7 +182,7 @@ cdef class Trie:
                 builder.n_jobs -= 1
                 job = builder.jobs[builder.n_jobs]
                 while job.first < job.end and keys[job.first].n == job.depth:
-                    builder.units[job.node].id = keys[job.first].id
+                    builder.units[job.node].id = keys[job.first].index
                     job.first += 1
                 if job.first < job.end:
                     _add_children(&builder, keys, &job)
@@ -208,7 +208,7 @@ cdef class Trie:
 
 
 cdef int _compare(const void* first, const void* second) noexcept nogil:
-    """Order keys by their bytes, and equal keys by number."""
+    """Order keys by their bytes, and keys with equal bytes by index."""
     cdef const Key* a = <const Key*> first
     cdef const Key* b = <const Key*> second
     cdef int order
@@ -219,7 +219,7 @@ cdef int _compare(const void* first, const void* second) noexcept nogil:
         return order
     if a.n != b.n:
         return -1 if a.n < b.n else 1
-    return -1 if a.id < b.id else 1
+    return -1 if a.index < b.index else 1
 
 
 cdef int _add_children(Builder* builder, const Key* keys, const Job* job) except -1 nogil:

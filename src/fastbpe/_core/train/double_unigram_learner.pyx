@@ -68,7 +68,7 @@ cdef struct Work:
     double* best  # by node: total of the best path up to its end
     int32_t* back  # by node: the node before it on that path
     size_t paths_capacity  # items of `best` and `back`
-    Hypothesis* made
+    Hypothesis* made  # all hypotheses, also those that have left the agenda
     size_t n_made
     size_t made_capacity
     int32_t* agenda  # a heap of hypotheses
@@ -191,7 +191,7 @@ cdef class DoubleUnigramLearner:
             grow(<void**> &work.behind, n + 1, sizeof(double))
             work.sums_capacity = n
         before, behind = work.before, work.behind
-        before[0] = behind[n] = 0
+        before[0] = behind[n] = 0  # both stay unset inside characters, where no node begins or ends
         for at in range(1, n + 1):
             first = lattice.first_ender[at]
             for i in range(first, lattice.first_ender[at + 1]):

@@ -161,7 +161,7 @@ cdef class PieceCounter(PieceTable):
         """
         cdef Match match
         cdef size_t at = 0
-        self._ends.text = data
+        self._ends.text = data  # for errors of the splitter
         if special is not None:
             while special.find(data, n, at, &match):
                 self._count_between_tokens(data + at, match.start - at)

@@ -210,18 +210,18 @@ cdef class SentenceStore:
     def replace_others(self, list known not None):
         """Replace all characters except these code points by U+2585."""
         cdef KnownCharacters alphabet = KnownCharacters(known)
-        cdef Buffer made = Buffer(NULL, 0, 0)
+        cdef Buffer replaced = Buffer(NULL, 0, 0)
         cdef size_t i, start = 0, end
         try:
             with nogil:
                 for i in range(self.n):
                     end = self.ends[i]
-                    alphabet.add(&made, self.text.items + start, end - start)
-                    self.ends[i] = made.n
+                    alphabet.add(&replaced, self.text.items + start, end - start)
+                    self.ends[i] = replaced.n
                     start = end
-            self.text, made = made, self.text
+            self.text, replaced = replaced, self.text
         finally:
-            buffer_free(&made)
+            buffer_free(&replaced)
 
     # Units
 
@@ -379,7 +379,7 @@ cdef class CountedSentences:
     cdef readonly int64_t n_bytes  # of all sentences, plus one per sentence; at most 2**63 - 1
 
     def __cinit__(self, PieceTable words not None, bytes last_word not None, list known not None):
-        cdef Buffer made = Buffer(NULL, 0, 0)
+        cdef Buffer word = Buffer(NULL, 0, 0)
         cdef size_t i
         cdef int64_t count
         self._words, self._last, self._known, self._alphabet = words, last_word, known, KnownCharacters(known)
@@ -388,13 +388,13 @@ cdef class CountedSentences:
             with nogil:
                 for i in range(words.n_pieces):
                     count = words.pieces[i].count
-                    self._write(&made, i)
-                    if <int64_t> made.n + 1 > (INT64_MAX - self.n_bytes) // count:
+                    self._write(&word, i)
+                    if <int64_t> word.n + 1 > (INT64_MAX - self.n_bytes) // count:
                         self.n_bytes = INT64_MAX
                         break
-                    self.n_bytes += <int64_t> (made.n + self._ends_sentence(i)) * count
+                    self.n_bytes += <int64_t> (word.n + self._ends_sentence(i)) * count
         finally:
-            buffer_free(&made)
+            buffer_free(&word)
 
     @property
     def n(self):
@@ -424,24 +424,24 @@ cdef class CountedSentences:
     def words(self):
         """Count the words, without marks of sentence ends. Returns a PieceTable."""
         cdef PieceTable out = PieceTable()
-        cdef Buffer made = Buffer(NULL, 0, 0)
+        cdef Buffer word = Buffer(NULL, 0, 0)
         cdef size_t i
         try:
             with nogil:
                 for i in range(self._words.n_pieces):
                     if i % GROUP_PIECES == 0:
                         out.reserve_group()
-                    self._write(&made, i)
-                    out.add_counted(made.items, made.n, 0, self._words.pieces[i].count)
+                    self._write(&word, i)
+                    out.add_counted(word.items, word.n, 0, self._words.pieces[i].count)
             out.finish()
             return out
         finally:
-            buffer_free(&made)
+            buffer_free(&word)
 
     def units(self, size_t first, size_t max_bytes):
         """Count the units; see `SentenceStore.units`. All sentences are one chunk, whatever its size."""
         cdef PieceTable units = PieceTable()
-        cdef Buffer made = Buffer(NULL, 0, 0)
+        cdef Buffer unit = Buffer(NULL, 0, 0)
         cdef const uint8_t* last = <const uint8_t*> self._last
         cdef size_t i, n, n_last = <size_t> len(self._last)
         cdef int64_t count
@@ -451,20 +451,20 @@ cdef class CountedSentences:
                     if i % (GROUP_PIECES - 1) == 0:  # the last word is added twice
                         units.reserve_group()
                     count = self._words.pieces[i].count
-                    self._write(&made, i)
-                    n = made.n
+                    self._write(&unit, i)
+                    n = unit.n
                     if not self._ends_sentence(i):
-                        buffer_add(&made, WITHIN, 1)
+                        buffer_add(&unit, WITHIN, 1)
                     else:
                         if self._is_last(i, last, n_last):
-                            buffer_add(&made, AT_THE_LAST, 2)
-                            units.add_counted(made.items, made.n, 0, 1)
-                            made.n = n
+                            buffer_add(&unit, AT_THE_LAST, 2)
+                            units.add_counted(unit.items, unit.n, 0, 1)
+                            unit.n = n
                             count -= 1
-                        buffer_add(&made, AT_END, 2)
+                        buffer_add(&unit, AT_END, 2)
                     if count:
-                        units.add_counted(made.items, made.n, 0, count)
+                        units.add_counted(unit.items, unit.n, 0, count)
             units.finish()
             return units, 1
         finally:
-            buffer_free(&made)
+            buffer_free(&unit)

@@ -57,15 +57,15 @@ cdef class TokenLimits:
         """Append a token. Requires: its bytes are not in self._bytes, which may move."""
         cdef TokenFacts* facts
         cdef size_t i
-        cdef bytes held
+        cdef bytes token_bytes
         reserve(<void**> &self._bytes, &self._bytes_capacity, self._n_bytes + n, 1, LEAST_BYTES)
         reserve(<void**> &self._facts, &self._facts_capacity, self._n + 1, sizeof(TokenFacts), LEAST_TOKENS)
         facts = &self._facts[self._n]
         facts.start, facts.n_bytes, facts.n_words = self._n_bytes, <uint32_t> n, 0
         for i in range(n):
             facts.n_words += token[i] != SPACE and (i == 0 or token[i - 1] == SPACE)
-        held = (<const char*> token)[:n]
-        facts.is_forbidden = any([text in held for text in self.forbidden])
+        token_bytes = (<const char*> token)[:n]
+        facts.is_forbidden = any([text in token_bytes for text in self.forbidden])
         memcpy(self._bytes + self._n_bytes, token, n)
         self._n_bytes += n
         self._n += 1
