@@ -235,6 +235,7 @@ cdef class CodePoints:
             at = _begin(pieces, i)
             end = pieces.ends[pieces.order[i]]
             while at < end:
+                # The first byte of U+2581 is E2.
                 if pieces.marks_spaces and pieces.data[at] == 0xE2 and _next(pieces, at, end, &c) and c == SPACE:
                     to[n_bytes] = SPACE
                     at += 3

@@ -3,7 +3,9 @@ from libc.stdint cimport uint8_t, uint32_t
 from fastbpe._core.merge.vocabulary cimport Tables
 
 cdef enum:
-    MAX_PIECE_BYTES = 63  # longest piece of a batch: a mask has 64 bits, a position in a key 6
+    # Longest piece of a batch. A mask has 64 bits, a position in a key 6, and simd/merging.h needs one of its 64 places
+    # for the end of the piece.
+    MAX_PIECE_BYTES = 63
     MAX_PIECES = 128  # pieces of a batch
 
 

@@ -138,6 +138,7 @@ cdef inline void _begin(const Tables* tables, Lane* lane, BatchPiece* piece) noe
     lane.piece = piece
     lane.n_keys = (piece.n_bytes + VECTOR_KEYS - 1) // VECTOR_KEYS * VECTOR_KEYS
     lane.alive = ~<uint64_t> 0 >> (64 - piece.n_bytes)
+    # The first step finds no prefetched pairs.
     lane.at = lane.left = lane.right = 0
     lane.has_left = lane.has_right = False
     if tables.characters != NULL and not is_ascii(piece.text, piece.n_bytes):
@@ -162,7 +163,7 @@ cdef inline bint _step(const Tables* tables, Lane* lane) noexcept nogil:
     cdef int32_t best = NO_KEY, left_key, right_key
     cdef uint32_t i, at = lane.at, left = lane.left, right
     cdef uint64_t above, below
-    for i in range(lane.n_keys):
+    for i in range(lane.n_keys):  # the keys of the prefetched pairs are still NO_KEY, and count below
         best = min(best, lane.keys[i])
     # No branch, which could not be predicted: without a neighbour, `left` or `right` is `at`, and its key is dropped.
     right_key = pair_key(&tables.pairs, ids[at], ids[lane.right]) | <int32_t> at

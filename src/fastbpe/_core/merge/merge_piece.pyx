@@ -181,7 +181,8 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
                     tables.characters != NULL or find_merge(&tables.pairs, ids.items[0], ids.items[1]).id == i
                 ):
                     out[i] = (ids.items[0], ids.items[1])
-                # More than two: a part has a greater rank than the token. (Ids of code points are not symbols.)
+                # More than two ids are left if a part of the token has a greater rank than the token: go on without a
+                # limit. (Not with code points, whose ids are not symbols.)
                 elif ids.n > 2 and tables.characters == NULL:
                     last = _last_pair(tables, &ids)
                     if last is not None:
@@ -197,6 +198,7 @@ cdef object _last_pair(const Tables* tables, const Ids* ids):
     from heapq import heappop, heappush  # here: few programs ask for merges
 
     cdef list symbols = [ids.items[k] for k in range(ids.n)]  # None: merged into the symbol before it
+    # A linked list of positions. The heap has (priority, position, pair, merged id).
     cdef list behind = list(range(1, len(symbols) + 1)), before = list(range(-1, len(symbols) - 1)), heap = []
     cdef Py_ssize_t at, right, n_left = len(symbols)
     for at in range(n_left - 1):

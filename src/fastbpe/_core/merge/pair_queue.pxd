@@ -52,7 +52,7 @@ cdef struct Queue:
     uint32_t n_chunks  # chunks handed out so far
     uint32_t capacity  # capacity of `chunks`
     uint32_t free  # number of the first chunk in the free list; NONE: the list is empty
-    uint32_t rank  # current rank + 1; 0: none yet; NONE: there are no buckets
+    uint32_t rank  # pairs below it go to the heap: current rank + 1; 0: none yet; NONE: there are no buckets
     uint32_t sweep  # number of the current chunk; NONE: the current bucket is done
     uint32_t next  # index of the next position in it
     size_t n_taken  # pairs taken so far

@@ -10,8 +10,8 @@ from fastbpe._core.segment.best_path cimport RESET, Step
 
 cdef enum:
     MAX_MARGIN_BYTES = 64  # longest piece that segment_piece() accepts with the method SENTENCE
-    # A head (see segmented.pyx) has the number of ids in its COUNT_BITS low bits, and above them the exponent of
-    # the margin plus BIAS. It fits into 20 bits, so that an entry of the cache can pack it.
+    # A head (see segmented.pyx) has the number of ids, at most MAX_MARGIN_BYTES, in its COUNT_BITS low bits, and above
+    # them the exponent of the margin plus BIAS. It fits into 20 bits, so that an entry of the cache can pack it.
     COUNT_BITS = 11
     COUNT_MASK = (1 << COUNT_BITS) - 1
     BIAS = 200  # bias of the exponent

@@ -8,8 +8,8 @@ decides between paths that are nearly equal. The cache stores the path P that is
 head that says how much better P is than any other path. Rounded addition never reverses the order of two sums, so
 the path Q that sentencepiece takes has a rounded total that is not less than P's. Each total differs from the
 exact one by at most u per token, where u is at least half a unit in the last place. So Q is P if the margin is
-greater than u times a count: of the characters (the most tokens that Q may have) and of the tokens of P. The head
-contains the exponent of the margin divided by that count, rounded down; u is a power of two, so comparing
+greater than u times the sum of two numbers: the characters of the piece (Q has at most as many tokens) and the tokens
+of P. The head contains the exponent of the margin divided by that sum, rounded down; u is a power of two, so comparing
 exponents is the test. If it fails (for 0.01 to 1 % of the words of a text), the piece is searched again, starting
 from the total before it.
 """

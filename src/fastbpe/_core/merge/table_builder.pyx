@@ -130,7 +130,7 @@ cdef object empty_table(size_t n_bytes, void** slots):
     """
     memory = PyByteArray_FromStringAndSize(NULL, <Py_ssize_t> n_bytes + CACHE_LINE_BYTES)
     cdef char* first = PyByteArray_AS_STRING(memory)
-    cdef size_t start = -<size_t> first % CACHE_LINE_BYTES
+    cdef size_t start = -<size_t> first % CACHE_LINE_BYTES  # bytes up to the next cache line
     slots[0] = first + start
     use_huge_pages(slots[0], n_bytes)
     memset(slots[0], 0xFF, n_bytes)

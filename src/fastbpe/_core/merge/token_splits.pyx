@@ -1,4 +1,4 @@
-"""Find every split of a token of ranks into two tokens: these are the pairs that may merge.
+"""Find every split of a token into two tokens: in a vocabulary of ranks, these are the pairs that may merge.
 
 A token of n bytes has n - 1 split points. A Bloom filter of all tokens rejects nearly all split points that do not
 give two tokens, and look-ups confirm the rest. All of this waits on memory, so each step prefetches its data some
@@ -159,7 +159,7 @@ cdef inline void _find_split_points(
     h = 0
     for at in range(1, n):
         h = _longer(h, text[at - 1])
-        points.items[n_points].at = at
+        points.items[n_points].at = at  # first in the token; below, in token_bytes
         n_points += _may_be(&filter, h) & _may_be(&filter, right[at])
     for i in range(n_points):
         at = points.items[i].at

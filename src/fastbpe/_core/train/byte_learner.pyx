@@ -47,8 +47,8 @@ cdef class Learner(MergeLearner):
         effect without a base of bytes or limits.
     names: list of bytes, or None – with Sequences, the token of each id below n_base. Then a merge may form
         a token of `known`.
-    known: bytes → id – tokens that are not symbols of the source. A merge that forms one takes the rank of its id,
-        and does not count towards max_ids. Like any other merge, it makes the next id.
+    known: bytes → id – tokens that are not symbols of the source. A merge that forms one takes that id as its
+        rank for ties, and does not count towards max_ids. Like any other merge, it makes the next id.
     prefix: bytes – with names: prefix that the right one of two tokens loses when they are joined.
     limits: TokenLimits, or None – with Sequences, the token of each id below n_base, and which may be joined. A
         pair that would form the bytes of a token is then skipped.
@@ -92,7 +92,7 @@ cdef class Learner(MergeLearner):
         elif base is not None:
             of_bytes = base
             self._tokens = of_bytes.tokens()
-            self._tokens += [b""] * (n_base - len(self._tokens))
+            self._tokens += [b""] * (n_base - len(self._tokens))  # ids that are not in the base, but below n_base
             self._existing = {*self._tokens, *taken}
         if limits is not None:
             self._limits = limits

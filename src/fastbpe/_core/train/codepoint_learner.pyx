@@ -38,7 +38,7 @@ cdef enum:
     MIXED = 0xFF  # script of a text with INHERITED, ALONE or ANY, or with two scripts: check the text
 
 
-cdef uint64_t HASH_FACTOR = 0x9FB21C651E98DF25ULL
+cdef uint64_t HASH_FACTOR = 0x9FB21C651E98DF25ULL  # odd, with irregular bits; any such number would do
 
 
 cdef struct Shape:
@@ -109,8 +109,9 @@ cdef class CodePointLearner(MergeLearner):
             self._bits += 1
         # Each merge removes at least one symbol, so no array is longer than the text, even if n_merges is greater.
         n_ids = self._n_base + min(n_merges, words.n_arena)
-        # A stretch of a word, between characters outside the alphabet, needs a cell per character, a NONE and a weight.
-        # Stretches with fewer than two symbols are left out.
+        # A word with k stretches between characters outside the alphabet has k - 1 such characters or more, so with a
+        # NONE per stretch it needs at most one cell more than it has bytes. A stretch needs a weight; one with fewer
+        # than two symbols is left out.
         self._allocate(words.n_arena + words.n_pieces + 2, (words.n_arena + words.n_pieces) // 2 + 1, n_ids)
         self._start = <size_t*> allocated(n_ids + 1, sizeof(size_t))
         self._prefix = <uint64_t*> allocated(n_ids, sizeof(uint64_t))

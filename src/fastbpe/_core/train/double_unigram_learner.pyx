@@ -114,6 +114,7 @@ cdef class DoubleUnigramLearner:
         return list(zip(self._pieces[1:], self._scores[1:], strict=True))
 
     cdef int _use(self, list pieces, array.array scores) except -1:
+        """Take these pieces and their scores, and build the trie, whose own scores are not read."""
         cdef size_t n = <size_t> len(pieces), i, at = 0
         cdef array.array ends = array.clone(INTS, n - 1, True)
         for i in range(1, n):

@@ -253,7 +253,10 @@ cdef class MergeLearner:
         return 0
 
     cdef void _drop_gone(self) noexcept nogil:
-        """Drop the occurrences of pairs that no longer occur, and close the gaps between the others."""
+        """Drop the occurrences of pairs that no longer occur, and close the gaps between the others.
+
+        The slices are in the order of the pairs, so none is overwritten before it moves.
+        """
         cdef Pair* pair
         cdef size_t end = 0, k
         cdef uint32_t i

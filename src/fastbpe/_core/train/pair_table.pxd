@@ -59,7 +59,7 @@ cdef struct State:
     int64_t* counts  # count of each pair
     Pair* pairs
     uint32_t n_pairs
-    uint32_t* occurrences  # cells where each pair begins, ascending; one slice per pair
+    uint32_t* occurrences  # a slice per pair, in the order of the pairs: the cells where it begins, ascending
     uint32_t* left_pair  # by id L: index of the pair (L, new id) of the current merge; NONE: no such pair yet
     uint32_t* right_pair  # by id R: the same for the pair (new id, R)
     NewOccurrence* new_occurrences

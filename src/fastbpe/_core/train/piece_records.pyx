@@ -91,6 +91,7 @@ cdef int _write_grouped(PieceTable table, const uint32_t* part, size_t n_parts, 
         with nogil:
             for i in range(table.n_pieces):
                 ends[part[i]] += 1
+            # Each count becomes the start of its part, which moves to the end as pieces are placed.
             for i in range(n_parts + 1):
                 at += ends[i]
                 ends[i] = at - ends[i]

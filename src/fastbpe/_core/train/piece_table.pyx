@@ -129,7 +129,7 @@ cdef class PieceTable:
                 if not self._is_sorted:
                     sort_by_first(&self.pieces, &self._pieces_capacity, self.n_pieces)
                     self._is_sorted = True
-                for i in range(self.n_pieces):
+                for i in range(self.n_pieces):  # pieces that are added later get positions from n_pieces on
                     self.pieces[i].first = i
             self.position = self.n_pieces
         finally:

@@ -1,7 +1,7 @@
 """Count the material of superwords: runs of ids that the first phase makes of the pieces of a text.
 
-Runs may be as long as lines or longer, and distinct ones then take as much memory as the text. But a merge that
-joins two symbols across the border of two ids happens at most as often as these ids are neighbours, now and later.
+Runs may be as long as lines or longer, and distinct ones then take as much memory as the text. But at any step of
+learning, a merge across the border of two ids happens at most as often as these ids are neighbours in the text.
 So no merge of at least `least` occurrences crosses a border between neighbours that are rarer, and runs are cut
 there. The resulting parts are short and frequent, and their number hardly grows with the text.
 
@@ -112,7 +112,7 @@ cdef class RunCounter(PieceCounter):
         cdef const uint32_t* ids = self._separated.items
         cdef size_t i, n = self._separated.n, n_in_run = 0
         cdef uint8_t* to
-        cdef bint joins
+        cdef bint are_neighbours  # this id and the one before it
         if not n:
             return 0
         if self.neighbours is not None:
@@ -123,14 +123,14 @@ cdef class RunCounter(PieceCounter):
         for i in range(n):
             if counts != NULL and i + IDS_AHEAD < n:
                 prefetch(&counts[slot_of(ids[i + IDS_AHEAD - 1], ids[i + IDS_AHEAD], shift)])
-            joins = i > 0 and ids[i - 1] != NONE and ids[i] != NONE
+            are_neighbours = i > 0 and ids[i - 1] != NONE and ids[i] != NONE
             if not self._least:
                 if ids[i] != NONE:
                     self.neighbours.seen[ids[i]] = 1  # threads may store it at once: all of them store 1
-                if joins:
+                if are_neighbours:
                     add(&counts[slot_of(ids[i - 1], ids[i], shift)], self.neighbours.weight)
                 continue
-            if not joins or counts != NULL and counts[slot_of(ids[i - 1], ids[i], shift)] < self._least:
+            if not are_neighbours or counts != NULL and counts[slot_of(ids[i - 1], ids[i], shift)] < self._least:
                 to = self._end_run(to, n_in_run)
                 n_in_run = 0
             elif self._by_pairs and n_in_run == 2:

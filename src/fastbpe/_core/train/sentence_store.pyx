@@ -103,6 +103,7 @@ cdef class SentenceStore:
         """Return sentence i."""
         if i >= self.n:
             raise IndexError(f"sentence {i}: there are only {self.n} sentences")
+        # Without bytes, text.items is NULL.
         return (<const char*> self.text.items)[self._start(i):self.ends[i]] if self.n > self.n_empty else b""
 
     def clear(self):
@@ -406,7 +407,7 @@ cdef class CountedSentences:
         return self._words.arena[word.start + word.n_bytes - 1] == SENTENCE_END
 
     cdef bint _is_last(self, size_t i, const uint8_t* last, size_t n) noexcept nogil:
-        """Tell whether word i is the last word of all, which has n bytes."""
+        """Tell whether word i is the last word of all, which has n bytes. Requires: word i ends a sentence."""
         cdef const PieceCount* word = &self._words.pieces[i]
         return word.n_bytes == n + 1 and memcmp(self._words.arena + word.start, last, n) == 0
 

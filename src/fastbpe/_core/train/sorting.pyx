@@ -54,8 +54,8 @@ cdef int sort_by_first(PieceCount** pieces, size_t* capacity, size_t n) except -
     cdef uint32_t shift, digit
     cdef PieceCount* sorted_
     cdef PieceCount* other = NULL
-    cdef size_t n_sorted = capacity[0], n_other = 0
-    resize(<void**> &other, &n_other, max(n, <size_t> 1), sizeof(PieceCount))
+    cdef size_t sorted_capacity = capacity[0], other_capacity = 0
+    resize(<void**> &other, &other_capacity, max(n, <size_t> 1), sizeof(PieceCount))
     sorted_ = pieces[0]
     for digit in range(N_DIGITS):
         shift = digit * DIGIT_BITS
@@ -73,9 +73,9 @@ cdef int sort_by_first(PieceCount** pieces, size_t* capacity, size_t n) except -
             other[starts[here]] = sorted_[i]
             starts[here] += 1
         sorted_, other = other, sorted_
-        n_sorted, n_other = n_other, n_sorted
-    resized(other, n_other * sizeof(PieceCount), 0)
-    pieces[0], capacity[0] = sorted_, n_sorted
+        sorted_capacity, other_capacity = other_capacity, sorted_capacity
+    resized(other, other_capacity * sizeof(PieceCount), 0)
+    pieces[0], capacity[0] = sorted_, sorted_capacity
     return 0
 
 

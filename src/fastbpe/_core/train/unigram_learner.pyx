@@ -106,7 +106,7 @@ cdef class UnigramLearner:
         """Build the trie of the pieces."""
         cdef size_t i, at = 0
         cdef array.array ends = array.array("I", bytes(4 * self.n_pieces))
-        cdef bytearray text = bytearray()
+        cdef bytearray text
         cdef const uint8_t[::1] all_bytes = self._piece_bytes if self._piece_bytes else b"\0"
         cdef uint8_t[::1] to
         for i in range(self.n_pieces):
@@ -116,7 +116,7 @@ cdef class UnigramLearner:
             raise MemoryError(
                 f"{at} bytes of pieces: the limit is 2**32 - 2 bytes; lower seed_sentencepiece_size="
             )
-        text = bytearray(at + 1)
+        text = bytearray(at + 1)  # one more, so that to[at] exists even behind the last piece
         to = text
         at = 0
         for i in range(self.n_pieces):
