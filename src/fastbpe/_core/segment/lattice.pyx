@@ -85,6 +85,7 @@ cdef int lattice_fill(Lattice* lattice, const Segmenting* segmenting, const uint
 
 
 cdef int _reserve_places(Lattice* lattice, size_t n) except -1 nogil:
+    """Make space for the positions of a text of n bytes."""
     cdef size_t capacity = max(2 * lattice.capacity, n)
     grow(<void**> &lattice.first, capacity + 2, sizeof(uint32_t))
     grow(<void**> &lattice.first_ender, capacity + 2, sizeof(uint32_t))

@@ -379,6 +379,7 @@ cdef class CodePointLearner(MergeLearner):
     # Learning
 
     cdef int _learn(self) except -1 nogil:
+        """Learn merges; if pieces are missing then, list pairs that no longer occur."""
         MergeLearner._learn(self)
         if self._n_ids - self._n_base < self._n_wanted:
             self._take_rest()

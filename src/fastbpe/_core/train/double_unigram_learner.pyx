@@ -135,6 +135,7 @@ cdef class DoubleUnigramLearner:
         return 0
 
     cdef inline double _score(self, const Node* node) noexcept nogil:
+        """Return the score of a node in double precision; Node.score is not read."""
         return self._unknown if node.id == NONE else self._values[node.id]
 
     # Expectation
@@ -148,6 +149,7 @@ cdef class DoubleUnigramLearner:
         return self._counted(first, end, True)
 
     cdef array.array _counted(self, size_t first, size_t end, bint on_best_paths):
+        """Count the pieces in the words first to end - 1: on their best paths, or on all, weighted by probability."""
         cdef array.array out = array.clone(DOUBLES, len(self._pieces), True)
         cdef double* found = out.data.as_doubles
         cdef const uint8_t* text = self._words.text.items
@@ -432,6 +434,7 @@ cdef void _work_free(Work* work) noexcept nogil:
 # and the first of several children goes up: the order of tokenizers' heap.
 
 cdef int _add(Work* work, Hypothesis hypothesis) except -1 nogil:
+    """Add a hypothesis, and put it into the agenda."""
     reserve(<void**> &work.made, &work.made_capacity, work.n_made + 1, sizeof(Hypothesis), 64)
     reserve(<void**> &work.agenda, &work.agenda_capacity, work.n_waiting + 1, sizeof(int32_t), 64)
     work.made[work.n_made] = hypothesis
@@ -443,6 +446,7 @@ cdef int _add(Work* work, Hypothesis hypothesis) except -1 nogil:
 
 
 cdef void _rise(Work* work, size_t at) noexcept nogil:
+    """Move the item at index `at` of the agenda up to its place."""
     cdef int32_t item = work.agenda[at]
     cdef size_t above
     while at:

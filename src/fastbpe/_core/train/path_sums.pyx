@@ -133,6 +133,7 @@ cdef inline int _exponent(float number) noexcept nogil:
 
 
 cdef int _reserve(PathSums* sums, size_t n) except -1 nogil:
+    """Make space for the positions 0 to n."""
     cdef size_t capacity = max(2 * sums.capacity, n)
     grow(<void**> &sums.before, capacity + 1, sizeof(float))
     grow(<void**> &sums.behind, capacity + 1, sizeof(float))

@@ -172,6 +172,7 @@ cdef class PieceCounter(PieceTable):
         return 0
 
     cdef int _count_between_tokens(self, const uint8_t* data, size_t n) except -1 nogil:
+        """Count the pieces of a stretch without special tokens. Ensures: position has increased by n."""
         cdef size_t start = 0, at = 0
         while at < n:
             self._ends.n = 0

@@ -91,6 +91,7 @@ cdef class SeedFinder:
         self._free()
 
     cdef void _free(self) noexcept:
+        """Free the memory of the current chunk."""
         free(self._text)
         free(self._suffixes)
         free(self._starts)
@@ -391,6 +392,7 @@ cdef inline size_t _word_bytes(const uint8_t* unit, size_t n) noexcept nogil:
 
 
 cdef inline size_t _beginning(const uint8_t* text) noexcept nogil:
+    """Return the first two bytes of a suffix as a number below N_BEGINNINGS."""
     return <size_t> text[0] << 8 | text[1]
 
 

@@ -181,6 +181,7 @@ cdef class SentenceStore:
         return words
 
     cdef int _add_words(self, PieceTable words, size_t i) except -1 nogil:
+        """Count the words of sentence i as often as it occurs."""
         cdef size_t at = self._start(i), end = self.ends[i], word_end, n = 0
         while at < end:
             if n % GROUP_PIECES == 0:
@@ -331,6 +332,7 @@ cdef int _add_characters(
 
 
 cdef dict _by_code_point(const int64_t* counts):
+    """Return the counts that are not 0, by code point."""
     return {c: counts[c] for c in range(<uint32_t> N_CODE_POINTS) if counts[c]}
 
 

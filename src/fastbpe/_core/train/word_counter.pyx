@@ -168,6 +168,7 @@ cdef class WordCounter:
             clear_flag(&self._busy)
 
     cdef int _add_texts(self, TextViews views, bint has_lines) except -1:
+        """Count the words of texts. has_lines: the lines of a text are sentences; False: a text is one sentence."""
         cdef size_t i
         self._enter()
         try:
