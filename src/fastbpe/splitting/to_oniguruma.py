@@ -16,6 +16,7 @@ from fastbpe.splitting.syntax import parse
 
 _ATOM = re.compile(r"\\[pP]\{[^}]*\}|\\x\{[^}]*\}|\\.|[\s\S]")
 _POSSESSIVE_COUNT = re.compile(r"(\{[0-9]*,?[0-9]*\})\+")
+_GROUP_HEAD = re.compile(r"\?[^:()=!>]*[:=!>]?")  # as in (?: (?<= (?> (?<name> (?i-s:
 _REPEATED = re.compile(r"[*+?][+?]?|\{[0-9]*,?[0-9]*\}\??")
 
 
@@ -61,8 +62,8 @@ def _translated(pattern: str, as_group: bool) -> str:
         last = len(out)
         if atom == "(":
             opened.append(last)
-            flags = re.compile(r"\?[^:()=!>]*[:=!>]?[=!]?").match(pattern, at)
-            atom += flags[0] if flags else ""
+            head = _GROUP_HEAD.match(pattern, at)
+            atom += head[0] if head else ""
             at += len(atom) - 1
         elif atom == ")" and opened:
             last = opened.pop()

@@ -30,6 +30,7 @@ from fastbpe.splitting.steps import (
     as_pattern,
     make_sequence,
 )
+from fastbpe.splitting.to_oniguruma import to_oniguruma
 from fastbpe.splitting.to_regex import compile_regex
 from helpers.shared_data import BYTES
 
@@ -337,6 +338,12 @@ def test_back_reference_to_a_group_before_it_is_unchanged() -> None:
 def test_escaped_angle_brackets_are_the_characters() -> None:
     assert from_oniguruma(r"\<(?=s)|\>") == "<(?=s)|>"
     assert from_oniguruma(r"[\<]") == "[<]"
+
+
+@pytest.mark.parametrize("head", ["(?=", "(?!", "(?<=", "(?<!", "(?:", "(?>"])
+@pytest.mark.parametrize("sign", ["=", "!"])
+def test_sign_after_the_head_of_a_group_is_repeated_alone(head: str, sign: str) -> None:
+    assert to_oniguruma(f"{head}{sign}{{1,3}}+)a") == f"{head}(?>{sign}{{1,3}}))a"
 
 
 def test_steps_after_byte_level_see_gpt2_characters() -> None:
