@@ -82,11 +82,28 @@ def test_script_equals_most_letters():
     assert script_of("a漢漢 1") == "Han"
 
 
+@pytest.mark.parametrize("flags", [(), ("--parallel",), ("--plot", "total.svg")])
+def test_file_named_total_keeps_its_row(run, here, flags):
+    if "--plot" in flags:
+        pytest.importorskip("matplotlib")
+    (here / "total").write_text("low\n")
+    (here / "low").write_text("lower\n")
+    found = rows(run("compare", "-m", "small.fbpe", "total", "low", "--json", *flags))
+    assert [(row["texts"], row["n_bytes"]) for row in found] == [("total", 4), ("low", 6), ("total", 10)]
+
+
 def test_csv_has_the_rows_of_json(run, here):
     done = run("compare", *BOTH, "texts", "--csv")
     as_csv = list(csv.DictReader(io.StringIO(done.out.decode())))
     as_json = rows(run("compare", *BOTH, "texts", "--json"))
     assert as_csv == [{name: str(value) for name, value in row.items()} for row in as_json]
+
+
+def test_csv_spells_names_that_are_not_unicode_as_each_system_does(run, here, monkeypatch):
+    monkeypatch.setattr("sys.getfilesystemencodeerrors", lambda: "surrogatepass")  # Windows
+    monkeypatch.setattr("fastbpe.cli.compare.folder_of", lambda name: "a\ud800")
+    done = run("compare", *BOTH, "texts", "--csv", "--by", "folder")
+    assert done.out.splitlines()[1].startswith(b"a\xed\xa0\x80,")
 
 
 def test_first_difference_names_the_place_and_the_pieces(run, here):

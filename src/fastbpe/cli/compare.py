@@ -131,20 +131,21 @@ def run(args: argparse.Namespace) -> int:
     groups, status = _count(args, models, differences)
     names = [model.name for model in models]
     per_line = costs_per_line(groups) if args.parallel else {}
+    labelled = [*groups.items()]  # a list: a group may be named "total", too
     if len(groups) > 1:
         total = Counts(len(models))
         for counts in groups.values():
             total.add(counts)
-        groups["total"] = total
-    rows = [{"texts": group, **row} for group, counts in groups.items() for row in counts.rows(names)]
+        labelled.append(("total", total))
+    rows = [{"texts": group, **row} for group, counts in labelled for row in counts.rows(names)]
     if args.judge:
         facts = [judged(model.tokenizer) for model in models]
-        found = (fact.row(ids) for counts in groups.values() for fact, ids in zip(facts, counts.ids, strict=True))
-        rows = [row | more for row, more in zip(rows, found, strict=True)]
+        judgements = (fact.row(ids) for _, counts in labelled for fact, ids in zip(facts, counts.ids, strict=True))
+        rows = [row | judgement for row, judgement in zip(rows, judgements, strict=True)]
     if args.parallel:
-        rows = [row | more for row, more in zip(rows, _parallel(per_line, len(models)), strict=True)]
+        rows = [row | cost for row, cost in zip(rows, _parallel(per_line, len(models)), strict=True)]
     if args.plot is not None and groups:
-        _plot(args.plot, groups, names)
+        _plot(args.plot, labelled, names)
     _print(args, rows, differences)
     return status
 
@@ -160,10 +161,10 @@ def _parallel(per_line: Mapping[str, Sequence[float]], n_models: int) -> Iterato
     if len(per_line) > 1:
         for number in range(n_models):
             costs = [of_group[number] for of_group in per_line.values()]
-            even = gini(costs)
+            coefficient = gini(costs)
             yield {
                 "tokens_per_line": round(sum(costs) / len(costs), 4),
-                "gini": None if even is None else round(even, 4),
+                "gini": None if coefficient is None else round(coefficient, 4),
             }
 
 
@@ -205,7 +206,7 @@ def _print(args: argparse.Namespace, rows: list[dict[str, Any]], differences: Di
         writer = csv.DictWriter(text, [*rows[0]] if rows else ["texts"], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-        streams.write(text.getvalue().encode(errors="surrogateescape"))
+        streams.say(text.getvalue().removesuffix("\n"))
     elif rows:
         _print_table(rows)
         if differences is not None and differences.found is not None:
@@ -290,20 +291,22 @@ def _texts_of(name: str, argument: str, args: argparse.Namespace) -> Iterator[Te
             yield Text(script_of(line), f"{where}:{number}:{line_number}", line)
 
 
-def _plot(name: str, groups: dict[str, Counts], models: list[str]) -> None:
+def _plot(name: str, groups: list[tuple[str, Counts]], models: list[str]) -> None:
     """Draw the number of tokens of each group as a multiple of the lowest number among the tokenizers."""
+    # Inches: the axis and margins, a line of the legend for each model, and the bars.
     figure = plots.figure(8, 1.5 + 0.22 * len(models) + 0.3 * len(groups) * len(models))
     axes = figure.add_subplot()
-    height = 0.8 / len(models)
+    height = 0.8 / len(models)  # of a bar; group i takes i to i + 1 on the axis, and 0.2 of it stays empty
     for number, model in enumerate(models):
-        costs = [counts.rows(models)[number]["cost"] or 0 for counts in groups.values()]
+        costs = [counts.rows(models)[number]["cost"] or 0 for _, counts in groups]
         places = [position + number * height for position in range(len(groups))]
         colour = plots.COLOURS[number % len(plots.COLOURS)]
         bars = axes.barh(places, costs, height, label=plots.label(model), color=colour)
         axes.bar_label(bars, fmt="%.2f", padding=2)
+    # The first bar is centred on i, so the middle of all bars of a group is here.
     places = [position + 0.4 - height / 2 for position in range(len(groups))]
     axes.margins(x=0.1)  # room for the number after the longest bar
-    axes.set_yticks(places, [plots.label(group) for group in groups])
+    axes.set_yticks(places, [plots.label(group) for group, _ in groups])
     axes.invert_yaxis()
     axes.set_xlabel("tokens, as a multiple of the fewest")
     figure.legend(loc="outside upper left", frameon=False)  # outside the axes, where it hides no bars
