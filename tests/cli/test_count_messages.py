@@ -138,19 +138,19 @@ LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% end
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits on processor time")
-@pytest.mark.parametrize("of_file", [True, False])
+@pytest.mark.parametrize("file", ["loop.jinja", "loop.j2", None])
 def test_endless_template_ends_with_its_name_and_the_way_out(
-    run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_file: bool
+    run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str | None
 ) -> None:
     monkeypatch.setattr(message_counts, "LIMITS", message_counts.LIMITS._replace(n_seconds=1))
     chat = written(tmp_path / "chat.json", CHAT)
-    (tmp_path / "loop.jinja").write_text(LOOP)
-    if of_file:
-        done = run("count", "-m", model, "--messages", "--template", tmp_path / "loop.jinja", chat)
+    if file is not None:
+        (tmp_path / file).write_text(LOOP)
+        done = run("count", "-m", model, "--messages", "--template", tmp_path / file, chat)
     else:
         (model / "tokenizer_config.json").write_text(json.dumps({"chat_template": LOOP}))
         done = run("count", "-m", model, "--messages", chat)
-    name = tmp_path / "loop.jinja" if of_file else model
+    name = model if file is None else tmp_path / file
     assert done.failed_with(f"{name}: chat template: it needs more than 1 second; choose another template")
 
 

@@ -50,13 +50,13 @@ def count(
         template: result of `template_of` for name; None: the model's own template.
 
     Raises:
-        ChatError: rendering takes too long, or its process fails; the error names the .jinja file or the model.
+        ChatError: rendering takes too long, or its process fails; the error names the template file or the model.
     """
     chats = [(request.messages, request.tools) for request in requests]
     try:
         return count_chats(model.tokenizer, family_of(model.tokenizer).chat, chats, template)
     except RenderingError as error:
-        where = name if name is not None and name.endswith(".jinja") else model.name
+        where = name if name is not None and name.endswith(_TEMPLATE_ENDINGS) else model.name
         raise ChatError(f"{where}: {error}; choose another template with --template") from None
 
 
