@@ -124,6 +124,16 @@ def test_word_is_merged_step_by_step(page: Page, tokenizers: dict[str, Tokenizer
     assert symbols.count() == 6
 
 
+def test_watched_text_does_not_end_within_a_character(page: Page) -> None:
+    page.get_by_role("tab", name="Train").click()
+    page.locator("#train-text").fill("🦙" + "a" * 1998 + "🦙 end")
+    page.locator("#train-size").fill("257")
+    page.get_by_role("button", name="Train", exact=True).click()
+    until(lambda: page.locator("#learned-now").inner_text().startswith("257 ids"))
+    page.get_by_role("slider", name="Size").press("Home")
+    until(lambda: page.locator("#learned-now").inner_text() == "256 ids: 2,002 tokens")
+
+
 def test_vocabulary_is_trained_watched_used_and_saved(page: Page) -> None:
     text = standard_library(30_000)
     page.get_by_role("tab", name="Train").click()

@@ -34,12 +34,13 @@ export class TrainPage {
     byId("save").addEventListener("click", () => this.save());
   }
 
+  /** Called when the tab is chosen, as in all views; this one keeps its state. */
   refresh() {}
 
   setText(text, name) {
     byId("train-text").value = text;
     this.exact = text;
-    if (name) byId("train-name").value = name.slice(0, 60);
+    if (name) byId("train-name").value = name.slice(0, byId("train-name").maxLength);
     byId("train-said").textContent = counted(text.length, "character");
   }
 
@@ -78,7 +79,7 @@ export class TrainPage {
   learned({ tokenizer, merges }, text, wanted) {
     this.tokenizer = tokenizer;
     this.merges = merges;
-    this.sample = [...text.slice(0, SAMPLE + 1)].slice(0, SAMPLE).join("");
+    this.sample = text.slice(0, SAMPLE).replace(/[\ud800-\udbff]$/, ""); // not half a surrogate pair
     const few = tokenizer.n_vocab < wanted ? "; no pair was left to merge" : "";
     byId("train-said").textContent = `Learned ${counted(merges.length, "merge")}${few}. All views can use “${tokenizer.name}” now.`;
     byId("learned").hidden = false;
