@@ -95,15 +95,16 @@ def make_parser() -> Parser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True, prog="fastbpe", help=argparse.SUPPRESS)
     for command in COMMANDS:
         summary = command.SUMMARY
-        one = commands.add_parser(
+        subparser = commands.add_parser(
             _name_of(command),
             summary=summary,
             description=summary[0].upper() + summary[1:] + "." + command.DETAILS,
             epilog=command.EXAMPLE,
         )
-        command.add_arguments(one)
-        one.usage = short_usage(one)
-        one.set_defaults(run=command.run, root=parser, command=one, wrong=one.error)
+        command.add_arguments(subparser)
+        subparser.usage = short_usage(subparser)
+        # Every command finds these in its arguments; args.wrong(message) ends the program.
+        subparser.set_defaults(run=command.run, root=parser, command=subparser, wrong=subparser.error)
     return parser
 
 

@@ -107,8 +107,8 @@ class Judged(NamedTuple):
 
 def judged(tokenizer: Tokenizer) -> Judged:
     """Return the facts that are needed to judge the tokens of a tokenizer."""
-    names = {*tokenizer.special_tokens.values(), *(token.id for token in tokenizer.added_tokens)}
-    ordinary = {i: token for i, token in enumerate(tokenizer.vocab) if token and i not in names}
+    named_ids = {*tokenizer.special_tokens.values(), *(token.id for token in tokenizer.added_tokens)}
+    ordinary = {i: token for i, token in enumerate(tokenizer.vocab) if token and i not in named_ids}
     superwords = frozenset(i for i, token in ordinary.items() if is_superword(token))
     return Judged(tokenizer.vocab_size, frozenset(ordinary), superwords)
 

@@ -147,13 +147,13 @@ def _zsh(commands: list[_Command]) -> str:
         yield _quoted(f"*:argument:{_zsh_values(command.positional, command.takes_files)}")
 
     described = [f"    {_quoted(f'{command.name}:{command.summary}')}" for command in commands]
+    names = _quoted(f"names:name:({' '.join(KNOWN_NAMES)})")
     lines = [
         "#compdef fastbpe",
         "# Completion of fastbpe for zsh; made by `fastbpe completion zsh`.",
+        f"_fastbpe_models() {{ _alternative {names} 'files:file:_files' }}",
         "_fastbpe() {",
     ]
-    names = _quoted(f"names:name:({' '.join(KNOWN_NAMES)})")
-    lines.insert(2, f"_fastbpe_models() {{ _alternative {names} 'files:file:_files' }}")
     lines += ["  local -a commands=(", *described, "  )"]
     lines += ["  if (( CURRENT == 2 )); then", "    _describe command commands", "    return", "  fi"]
     lines += ["  local command=$words[2]", "  shift words", "  (( CURRENT-- ))", '  case "$command" in']

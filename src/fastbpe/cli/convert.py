@@ -98,16 +98,16 @@ def run(args: argparse.Namespace) -> None:
     verified = tokenizer.export(
         args.out, format=format, verify=args.verify, verify_text=text, drop=args.drop, roles=roles_of(args)
     )
-    lost = (
+    needed = (
         ""
-        if _says_it_all(args.out, tokenizer)
+        if _loads_without_options(args.out, tokenizer)
         else outputs.lacking(format, tokenizer.pattern, tokenizer.special_tokens)
     )
     facts = {
         "file": args.out,
         "format": format,
         "vocab_size": tokenizer.vocab_size,
-        "options": lost,
+        "options": needed,
         "dropped": args.drop,
         "n_texts": None if verified is None else verified.n_texts,
         "n_changed": None if verified is None else verified.n_changed,
@@ -119,7 +119,7 @@ def run(args: argparse.Namespace) -> None:
     elif verified is not None and text is not None:
         owner = f", in {verified.owner} too" if verified.owner else ""
         said += f"; {verified.n_texts:,} texts have the same ids{owner}"
-    outputs.report(args, said + (lost and f"; load it with {lost}"), facts)
+    outputs.report(args, said + (needed and f"; load it with {needed}"), facts)
 
 
 def _changed(verified: Verification | None) -> str:
@@ -141,7 +141,8 @@ def _read_text(name: str) -> str:
         raise FormatError(f"{told}; --verify-text needs a file of UTF-8 text") from None
 
 
-def _says_it_all(path: str, tokenizer: Tokenizer) -> bool:
+def _loads_without_options(path: str, tokenizer: Tokenizer) -> bool:
+    """Tell whether load(path), without a pattern and special tokens, returns an equal tokenizer."""
     try:
         return load(path) == tokenizer  # load() finds the pattern of a published file by its SHA-256
     except FormatError:

@@ -61,7 +61,7 @@ _TEXT_ONLY = {
     "separator",
     *counting_flags.READING,
 } - {"max_memory_bytes"}
-_DEFAULT_BYTES = 1 << 30
+_DEFAULT_MERGE_BYTES = 1 << 30  # default of --max-memory-bytes, if count files are merged
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -119,7 +119,7 @@ def _merge(args: argparse.Namespace) -> None:
         raise OptionError(
             f"--{given.replace('_', '-')} is for text, but these FILEs are count files; leave it out"
         )
-    limit = _DEFAULT_BYTES if args.max_memory_bytes is None else args.max_memory_bytes
+    limit = _DEFAULT_MERGE_BYTES if args.max_memory_bytes is None else args.max_memory_bytes
     least = 1 if args.min_count is None else args.min_count
     done = merge_files([Path(name) for name in args.files], args.output, min_count=least, max_memory_bytes=limit)
     facts = {name: getattr(done, name) for name in ("n_distinct", "unit", "n_bytes", "n_pruned", "n_files")}

@@ -142,14 +142,14 @@ def _check_exists(name: str, args: argparse.Namespace) -> None:
         return
     if path.is_symlink():
         path.stat()  # raises the error of the link: it is broken, or in a circle
-    there = {str(one) for one in path.parent.iterdir()} if path.parent.is_dir() else ()
-    way_out = did_you_mean(name, there)
+    siblings = {str(sibling) for sibling in path.parent.iterdir()} if path.parent.is_dir() else ()
+    way_out = did_you_mean(name, siblings)
     if not way_out and not path.suffix:
         text = shlex.quote(name)
-        shows = any(action.dest == "text" for action in args.command._actions)
+        has_text_flag = any(action.dest == "text" for action in args.command._actions)
         way_out = (
             f"if this is a text, not a file: {args.command.prog} --text {text} ..."
-            if shows
+            if has_text_flag
             else f"to read this text: echo {text} | {args.command.prog} ..."
         )
     raise FileNotFoundError(f"{name}: {os.strerror(errno.ENOENT)}{way_out and '; ' + way_out}")

@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> None:
                 for i, text in enumerate(texts, 1):
                     ids = _encode(encode, text, f"{streams.name_of(name)}:{number}")
                     _write(ids, form, is_start=is_start)
-                    is_start = i < len(texts) or ends
+                    is_start = i < len(texts) or ends  # only the last text may go on in the next batch
                     if is_start:
                         streams.write(form.end)
                         number += 1

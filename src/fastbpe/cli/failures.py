@@ -20,7 +20,7 @@ FAILURE, INTERRUPTED, CLOSED_PIPE = 1, 130, 141  # the last two as a shell repor
 # ImportError: an optional package that a file needs is not installed.
 MENDABLE = (FastbpeError, OSError, ValueError, MemoryError, ImportError)
 
-#: Arguments of Python whose options have other names.
+#: Arguments of Python → the option of the same meaning, by its `dest`, where the names differ.
 _OF_SHELL = {
     "format": "to",
     "overwrite": "force",
@@ -32,7 +32,8 @@ _OF_SHELL = {
     "documents": "superwords_documents",
     "control_symbols": "special",
 }
-#: Advice for Python, and the option that replaces it in some commands; "": no command has such an option.
+#: Advice for Python at the end of an error, and the `dest` of the option that it becomes; "": no such option. In
+#: commands without the option, the advice is cut off.
 _OF_PYTHON = (
     (', or pass errors="replace"', "errors"),
     (", or pass a template as template=", "template"),
@@ -48,8 +49,9 @@ _OF_PYTHON = (
     ("; pad batches yourself", ""),
     ("; to skip merges at random, pass dropout= to Tokenizer.encode", ""),
 )
+# name=value in an error. value: a string, a list of strings, Superwords(…), ..., a word or number, or nothing.
 _ARGUMENT = re.compile(
-    r"(?<!--option )(?<![\w'\"\-.=])([a-z_]+)="  # not within a text that is quoted
+    r"(?<!--option )(?<![\w'\"\-.=])([a-z_]+)="  # not after --option, nor within a quoted text
     r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\['[^\]]*\]|Superwords\(…?\)|\.\.\.|-?[\w.]*\w|)"
 )
 
@@ -105,7 +107,7 @@ def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
             return f"{flags[name]} auto"
         words = re.findall(r"'([^']*)'|\"([^\"]*)\"", value)
         if words:
-            return " ".join(f"{flags[name]} {shlex.quote(one or other)}" for one, other in words)
+            return " ".join(f"{flags[name]} {shlex.quote(single or double)}" for single, double in words)
         return f"{flags[name]} {value}"
 
     return _ARGUMENT.sub(option, text)
@@ -122,7 +124,7 @@ def _is_of_trainer(name: str) -> bool:
 def _of_trainer(name: str, value: str) -> str:
     """Return name=value of Python as an argument of --option, which reads lists with commas."""
     words = re.findall(r"'([^']*)'|\"([^\"]*)\"", value)
-    text = ",".join(one or other for one, other in words) if words else value
+    text = ",".join(single or double for single, double in words) if words else value
     text = text.lower() if text in ("True", "False") else text
     return f"--option {name}={shlex.quote(text) if text not in ('', '...') else '...'}"
 

@@ -12,7 +12,7 @@ from fastbpe.known_vocabularies import MODEL_TO_ENCODING, VOCABULARIES
 from fastbpe.published import find
 from fastbpe.published.downloads import fetch
 
-_CONVERTED = ", ".join(name for name, one in VOCABULARIES.items() if one.file.url is None)
+_WITHOUT_URL = ", ".join(name for name, one in VOCABULARIES.items() if one.file.url is None)
 SUMMARY = "download a vocabulary, so that -m NAME and fastbpe.load(NAME) find it"
 DETAILS = f"""
 
@@ -22,7 +22,7 @@ NAME is one of
 a model of OpenAI (gpt-4o, ...), or ORG/NAME, a repository on huggingface.co whose
 tokenizer.json is downloaded (with HF_TOKEN and HF_ENDPOINT, if set).
 
-{_CONVERTED} cannot be downloaded: the error names a
+{_WITHOUT_URL} cannot be downloaded: the error names a
 repository to fetch instead. A listed vocabulary is kept only if its SHA-256 equals the
 published one. Repositories publish no SHA-256: the command prints the hash of their file.
 Files go into the user's cache ($XDG_CACHE_HOME/fastbpe, or ~/.cache/fastbpe; on macOS

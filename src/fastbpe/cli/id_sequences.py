@@ -23,6 +23,7 @@ from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.training.dispatch import train
 
 _IDS_A_WRITE = 1 << 16  # numbers of a long sequence that are written at a time
+# Flags that have no effect on sequences, except those that a caller of `_refuse_flags_of_text` accepts.
 _OF_TEXT = (
     "lines",
     "separator",
@@ -35,6 +36,7 @@ _OF_TEXT = (
     "on_error",
     "errors",
 )
+# Flags that `SequenceTokenizer.encode_files` takes under the same names.
 _OF_FILES = ("document_start", "document_end", "dtype", "num_threads", "header")
 # Suffixes of files with sequences in fields.
 _WITH_FIELDS = {suffix for suffix, kind in KINDS.items() if kind in ("jsonl", "parquet", "arrow")}
@@ -131,8 +133,8 @@ def encode_files(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None
 
 def _fields(args: argparse.Namespace) -> tuple[str, ...]:
     """Return ("text_field",) if a FILE is of a kind that has fields or columns, else ()."""
-    named = any({*Path(name).suffixes} & _WITH_FIELDS for name in files_of(args))
-    return ("text_field",) if named else ()
+    has_fields = any({*Path(name).suffixes} & _WITH_FIELDS for name in files_of(args))
+    return ("text_field",) if has_fields else ()
 
 
 def decode(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
@@ -141,6 +143,7 @@ def decode(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
     Special tokens stand for no symbols and are left out.
     """
     path, where = Path(args.file), streams.name_of(args.file)
+    # A .npy that encode wrote has its facts in a .json next to it; any other .npy has a sequence in each row.
     is_stored = path.suffix in (".bin", ".idx") or path.is_dir() or beside(path, ".json").exists()
     _refuse_flags_of_text(args, but=("lines", "dtype") if is_stored else ("lines",))
     sequences: Iterable[Any]

@@ -93,9 +93,9 @@ def _facts(path: str, tokenizer: Tokenizer) -> dict[str, Any]:
 def _facts_of_sequences(path: str, tokenizer: SequenceTokenizer) -> dict[str, Any]:
     # Computed from the merges, not from the tokens: the length of a token may double with each merge.
     lengths = [1] * tokenizer.base_size
-    lengths += [1] * len(merges := tokenizer.merges)
-    for token_id, (left, right) in enumerate(merges, tokenizer.base_size):
-        lengths[token_id] = lengths[left] + lengths[right]
+    merges = tokenizer.merges
+    for left, right in merges:  # the ids of symbols and of earlier merges
+        lengths.append(lengths[left] + lengths[right])
     longest = sorted(range(tokenizer.base_size, len(lengths)), key=lambda token_id: -lengths[token_id])
     return {
         "file": path,

@@ -33,13 +33,14 @@ _SYNONYMS = {
     "pull": "fetch",
     "serve": "web",
 }
+# Messages of argparse, which `error` rewords.
 _REQUIRED = "the following arguments are required: "
 _UNKNOWN_INTEGER = re.compile(r"invalid int value: (.*)")
 _UNKNOWN_NUMBER = re.compile(r"invalid float value: (.*)")
-_BOTH = re.compile(r"(.*): not allowed with argument (.*)")
-_VALUE_OF_FLAG = re.compile(r"ignored explicit argument (.*)")
+_EXCLUSIVE = re.compile(r"(.*): not allowed with argument (.*)")
+_VALUE_OF_SWITCH = re.compile(r"ignored explicit argument (.*)")
 _PATHS = ("FILE", "FOLDER", "MODEL", "OUT", "PAGE", "PATH", "PICTURE", "RUN")  # metavars
-_IDS = re.compile(r"[\[\],\d]+")
+_IDS = re.compile(r"[\[\],\d]+")  # argument that looks like ids for decode: "1", "[1,", "2]"
 
 
 class Parser(argparse.ArgumentParser):
@@ -57,7 +58,7 @@ class Parser(argparse.ArgumentParser):
         self.summary = summary
         self._positionals.title = "arguments"
         self._given: list[str] = []
-        for action in (None, "store"):
+        for action in (None, "store"):  # None: the action of an argument that is added without action=
             self.register("action", action, _StoreOnce)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -76,6 +77,7 @@ class Parser(argparse.ArgumentParser):
             if argument == "--" or (self._subparsers and not argument.startswith("-")):
                 break  # values only, or the arguments of a command
             flag = argument.partition("=")[0]
+            # An argument with a space is a value for argparse.
             if flag.startswith("--") and " " not in argument and flag not in self._option_string_actions:
                 near = did_you_mean(flag, (known for known in self._option_string_actions if known[:2] == "--"))
                 self.error(f"there is no option {flag}; {near or f'`{self.prog} --help` lists them'}")
@@ -88,8 +90,8 @@ class Parser(argparse.ArgumentParser):
         message = message.removeprefix("argument ").replace("expected one argument", "needs a value")
         message = _UNKNOWN_INTEGER.sub(r"\1 is not an integer", message)
         message = _UNKNOWN_NUMBER.sub(r"\1 is not a number", message)
-        message = _BOTH.sub(r"\2 and \1: pass one of them", message)
-        message = _VALUE_OF_FLAG.sub(r"takes no value; leave \1 out", message)
+        message = _EXCLUSIVE.sub(r"\2 and \1: pass one of them", message)
+        message = _VALUE_OF_SWITCH.sub(r"takes no value; leave \1 out", message)
         streams.complain(message)
         if sys.stderr is not None:
             usage = self.format_usage().strip()
@@ -140,7 +142,7 @@ class Parser(argparse.ArgumentParser):
         """Return the error for arguments that are left over."""
         first = left_over[0]
         if first in ("-m", "--model") and any(action.dest == "model" for action in self._actions):
-            return f"{self.prog} takes the tokenizer without -m"
+            return f"{self.prog} takes the tokenizer without -m"  # as an argument: info, convert
         if first.startswith("-") and first != "-":
             return f"there is no option {first}; `{self.prog} --help` lists them"
         if self.prog.endswith(" decode") and all(map(_IDS.fullmatch, left_over)):
@@ -164,7 +166,10 @@ def short_usage(parser: argparse.ArgumentParser) -> str:
 
 
 def _names_model(argument: str) -> bool:
-    """Tell whether an argument may be a tokenizer: a known name, or an existing file with one of ENDINGS."""
+    """Tell whether an argument may be a tokenizer: a known name, or an existing file with one of ENDINGS.
+
+    A .txt file is more likely a text than a vocab.txt or merges.txt.
+    """
     if argument in KNOWN_NAMES:
         return True
     return argument.endswith(ENDINGS) and not argument.endswith(".txt") and os.path.exists(argument)
@@ -174,8 +179,8 @@ class _StoreOnce(argparse._StoreAction):
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, flag: str | None = None
     ) -> None:
-        given: set[str] = vars(namespace).setdefault("_given", set())
-        if flag is not None and self.dest in given:
+        stored: set[str] = vars(namespace).setdefault("_stored", set())  # dest of each argument so far
+        if flag is not None and self.dest in stored:
             parser.error(f"{'/'.join(self.option_strings)} is given twice, but takes one value")
-        given.add(self.dest)
+        stored.add(self.dest)
         super().__call__(parser, namespace, values, flag)

@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Check that the flags are consistent, and make the named files the FILEs of the command.
+    """Check that the flags are consistent, and make the named files the FILEs of the command, for later checks.
 
     Raises TrainingError: the flags are not consistent.
     """

@@ -51,7 +51,8 @@ def write(data: bytes) -> None:
 def say(text: str = "") -> None:
     """Write a line of UTF-8 to standard output. The original bytes of a file name that is not Unicode are kept.
 
-    Python stores such names with lone surrogates: one per byte on Linux and macOS; on Windows, the name's own.
+    Python stores these names with lone surrogates: on Linux and macOS one for each byte that is not UTF-8; on
+    Windows, the name of the file itself contains them.
     """
     write(f"{text}\n".encode(errors=sys.getfilesystemencodeerrors()))
 

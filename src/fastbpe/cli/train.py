@@ -198,10 +198,10 @@ def run(args: argparse.Namespace) -> None:
     source: Any = source_flags.sources_of(args) if args.source else source_flags.counts_of(args.files)
     if args.mode is None:
         args.mode = source_flags.mode_of(source)
-    of_pieces = args.mode in ("codepoint", "unigram")
+    is_codepoint = args.mode in ("codepoint", "unigram")
     # format_of and the checks below raise their errors before training, which may take hours.
     format = format_of(
-        args.output, "codepoint" if of_pieces else "byte", of_whole_words=args.superwords == BOUNDLESS
+        args.output, "codepoint" if is_codepoint else "byte", of_whole_words=args.superwords == BOUNDLESS
     )
     if args.roles and format not in HAVE_ROLES:
         raise FormatError(f"{args.output}: {format} cannot store --roles; leave it out, or write a .fbpe file")
@@ -216,7 +216,7 @@ def run(args: argparse.Namespace) -> None:
     options |= source_flags.options_of(args)
     if base is not None:  # it has the pattern: a .tiktoken file, which stores none, was loaded with --pattern
         options |= {"base": base, "pattern": None}
-    if of_pieces:
+    if is_codepoint:
         options |= counting_flags.code_point_options(args)
     elif args.option:
         name = args.option[0][0]

@@ -90,6 +90,7 @@ def run(args: argparse.Namespace) -> int:
     """Verify all paths, even after a problem with one. Returns the exit status."""
     if args.text is not None and args.model is None:
         args.wrong("--text needs -m MODEL, whose ids it compares")
+    # A path that does not exist may have been meant as either; its own error is clearer.
     if all(os.path.exists(path) and not _holds_ids(Path(path)) for path in args.paths):
         for flag in ("dtype", "inputs"):
             if getattr(args, flag) is not None:
@@ -99,8 +100,9 @@ def run(args: argparse.Namespace) -> int:
     pattern, special = flags_of(args)
     model: Any = None
     if args.model is not None:
-        flags = (pattern, special) if _lacking_format(Path(args.model)) else ()
-        model = load(args.model, pattern=pattern, special_tokens=special) if flags else load(args.model)
+        # --pattern and --special are for files that lack them; a MODEL with its own is loaded as it is.
+        lacks_parts = bool(_lacking_format(Path(args.model)))
+        model = load(args.model, pattern=pattern, special_tokens=special) if lacks_parts else load(args.model)
     found = []
     for path in args.paths:
         facts: dict[str, object] = {}

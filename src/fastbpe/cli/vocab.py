@@ -188,12 +188,12 @@ def _table(found: list[Found]) -> list[str]:
         ]
         for each in found
     ]
-    n_numbers = len(heads) - 2
+    n_numbers = len(heads) - 2  # columns of numbers, aligned at the right
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     return [
         "  ".join(
-            f"{cell:>{width}}" if at < n_numbers else f"{cell:{width}}"
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            f"{cell:>{width}}" if column < n_numbers else f"{cell:{width}}"
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in (heads, *rows)
     ]
