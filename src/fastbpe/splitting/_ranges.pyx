@@ -189,6 +189,7 @@ cdef int _count_by_lead(tuple ranges, int64_t* counts) except -1:
     cdef int lead = 0
     cdef int64_t first, last, span_first, span_last
     memset(counts, 0, N_LEADS * sizeof(int64_t))
+    # Ranges and first bytes both ascend. The next range may begin with the first byte at which this one ends.
     for first, last in ranges:
         while lead < N_LEADS:
             span_first, span_last = _span(lead)
@@ -243,7 +244,7 @@ def number_blocks(tuple ranges not None, dict numbers not None):
     cdef Py_ssize_t block, at
     for c, last in ranges:
         while c <= last:
-            if not c & 7 and last - c >= 8:
+            if not c & 7 and last - c >= 8:  # whole bytes of the bitmap at once
                 first = c
                 c += (last + 1 - c) & ~7
                 memset(members + (first >> 3), 0xFF, <size_t> (c - first) >> 3)

@@ -60,7 +60,7 @@ def _operand(cursor: Cursor, class_start: int, ignore_case: bool, first: bool) -
     """Return the union of the items up to the closing bracket or an operator, which is not read yet."""
     singles: list[tuple[int, int]] = []
     sets: set[CharSet] = set()
-    if first:
+    if first:  # right after [ or [^, hyphens and a ] mean themselves
         while cursor.eat("-"):
             singles.append((ord("-"), ord("-")))
         if not singles and cursor.eat("]"):

@@ -209,7 +209,7 @@ def _categories(*codes: str) -> CharSet:
 
 @cache
 def _script(loose_name: str) -> CharSet:
-    code_of: dict[str, str] = {"qaac": "copt", "qaai": "zinh"}
+    code_of: dict[str, str] = {"qaac": "copt", "qaai": "zinh"}  # Unicode's second codes of two scripts
     for pair in unicode_tables.SCRIPT_NAMES.split():
         code, name = pair.split(":")
         code_of[code] = code_of[name] = code

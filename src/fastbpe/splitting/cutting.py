@@ -9,7 +9,7 @@ from fastbpe._core.text.safe_cuts import last_safe_cut
 
 _TAIL_BYTES = 1 << 12  # bytes at the end of a text that are searched first
 MAX_TOKEN_BYTES = 1 << 14  # longest special token; a cut is checked with this many bytes on either side
-_MAX_TRIES = 16  # cuts to try, each by another search of the text; special tokens end to end may exclude many
+_MAX_TRIES = 16  # cuts to try, each after another search; in a row of special tokens, none may be good
 
 
 def make_cutter(
@@ -29,10 +29,11 @@ def make_cutter(
     def cut(data: bytes) -> int:
         at = _last_cut(data, crossed)
         for _ in range(_MAX_TRIES):
-            inside = len(data) - at < longest - 1 or any(
+            # A token that begins in the last longest - 1 bytes may go on in the text that follows.
+            may_be_inside = len(data) - at < longest - 1 or any(
                 token in data[max(at - len(token) + 1, 0) : at + len(token) - 1] for token in tokens
             )
-            if not at or not inside:
+            if not at or not may_be_inside:
                 return at
             at = _last_cut(data[:at], crossed)
         return 0

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import regex
 
 Span = tuple[int, int]
-Part = tuple[int, int, bool]  # start, end, whether it counts as a match (invert: as none)
+Part = tuple[int, int, bool]  # start, end, whether it is a match or, with invert, is none
 
 
 def matches(compiled: regex.Pattern[str], text: str, timeout: float | None = None) -> Iterator[Span]:
@@ -31,18 +31,19 @@ def matches(compiled: regex.Pattern[str], text: str, timeout: float | None = Non
 
     timeout: seconds for all matches together; None: no limit. Raises TimeoutError when exceeded.
     """
-    at, last = 0, -1
-    end_of_time = None if timeout is None else time.monotonic() + timeout
+    at, last_end = 0, -1
+    deadline = None if timeout is None else time.monotonic() + timeout
     while at <= len(text):
-        left = None if end_of_time is None else max(end_of_time - time.monotonic(), 1e-3)
-        found = compiled.search(text, at, timeout=left)
+        # Above zero: a negative timeout is no limit for `regex`.
+        seconds_left = None if deadline is None else max(deadline - time.monotonic(), 1e-3)
+        found = compiled.search(text, at, timeout=seconds_left)
         if found is None:
             return
         start, end = found.span()
-        if start == end == last:
+        if start == end == last_end:
             at += 1
             continue
-        at = last = end
+        at = last_end = end
         yield start, end
 
 

@@ -84,7 +84,7 @@ def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Spli
 
 def _scanner_spec(pattern: str | tuple[str, ...], drop_unmatched: bool) -> ScannerSpec | None:
     if isinstance(pattern, str) and pattern in SPECS_OF_TEXTS:
-        return SPECS_OF_TEXTS[pattern]  # a single pattern that has a scanner matches any text whole
+        return SPECS_OF_TEXTS[pattern]  # a single pattern with a scanner leaves no text unmatched
     from fastbpe.splitting.recognise import recognise
 
     return recognise(pattern, drop_unmatched=drop_unmatched)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ScannerSpec(NamedTuple):
-    """Arguments of a `Scanner`."""
+    """Arguments of a `Scanner`, under the names that its docstring explains."""
 
     family: Literal["gpt2", "cl100k", "o200k", "deepseek"]
     n_digits: int

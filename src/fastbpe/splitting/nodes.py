@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from fastbpe.splitting.charset import CharSet
 
-MAX_SETS = 3  # sets of a RunScanner
+MAX_RUN_SETS = 3  # sets of a RunScanner
 
 
 class Mode(Enum):
@@ -144,7 +144,7 @@ def referenced_groups(node: Node) -> frozenset[int]:
 def runs_of(node: Node) -> list[tuple[CharSet, bool]] | None:
     """Return the sets whose runs or single characters a pattern matches, and whether they are single.
 
-    None if it may match anything else, has more than MAX_SETS sets, or has two sets with a common character.
+    None if it may match anything else, has more than MAX_RUN_SETS sets, or has two sets with a common character.
     """
     sets: list[tuple[CharSet, bool]] = []
     seen = CharSet(())
@@ -156,7 +156,7 @@ def runs_of(node: Node) -> list[tuple[CharSet, bool]] | None:
                 single = False
             case _:
                 return None
-        if seen & characters or len(sets) == MAX_SETS:
+        if seen & characters or len(sets) == MAX_RUN_SETS:
             return None
         sets.append((characters, single))
         seen |= characters

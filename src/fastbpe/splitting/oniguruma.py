@@ -366,7 +366,7 @@ class _Translation:
     def flags(self, opening: str, on: str, off: str) -> None:
         """Read flags that apply to the rest of the innermost group."""
         given = _flagged(on, off)
-        if not self.out:
+        if not self.out:  # at the start of the pattern, flags apply to all of it in both syntaxes
             self.give(opening, "" if given == "(?" else given + ")")
             return
         self.n_inner[-1] += 1

@@ -144,8 +144,9 @@ class _Automaton:
         self._class_of_run = [
             numbers.setdefault(tuple(low in each for each in listed), len(numbers)) for low in bounds
         ]
+        # Keys of `numbers` tell for each set in `listed` whether the class is in it.
         members = {
-            each: {number for held, number in numbers.items() if held[at]} for at, each in enumerate(listed)
+            each: {number for is_in, number in numbers.items() if is_in[i]} for i, each in enumerate(listed)
         }
         self.n_classes = len(numbers)
         self._moves = [
@@ -191,20 +192,20 @@ class _Automaton:
         accepted = {number for number, state in enumerate(listed) if any(1 in states for states in state)}
         self.accepted = frozenset(accepted)
         useful = set(accepted)
-        while True:  # drop states from which no piece can end
-            more = {
+        while True:  # find the states from which a piece can end, last ones first
+            found = {
                 number for number, row in enumerate(nexts) if number not in useful and not useful.isdisjoint(row)
             }
-            if not more:
+            if not found:
                 break
-            useful |= more
+            useful |= found
         self.nexts = [[to if to in useful else -1 for to in row] for row in nexts]
         self.useful = frozenset(useful)
 
 
 def _branch(node: Node) -> _Branch:
     branch = _Branch()
-    branch.add(node, 0, 1, CharSet(()))
+    branch.add(node, 0, 1, CharSet(()))  # an empty set: nothing follows a branch
     return branch
 
 

@@ -41,10 +41,11 @@ from fastbpe.splitting.nodes import (
 from fastbpe.splitting.set_tables import SetTables
 from fastbpe.splitting.simplify import simplified
 
+#: Maximum length of the code: the record of a visited state has 16 bits for the operation.
 MAX_WORDS = 1 << 16
 #: Maximum number of choices of a program; each has a table of 1 KB.
 MAX_CHOICES = 1 << 10
-MAX_LIST_WORDS = 1 << 20
+MAX_LIST_WORDS = 1 << 20  # of `Program.lists`: 4 MB
 #: Deepest nesting of groups that need a register: the number of registers of the engine.
 MAX_DEPTH = 128
 #: Deepest nesting of rounds that may be empty at which the engine records visited states; each takes a bit.
@@ -58,8 +59,10 @@ _N_SYMBOLS = END_BIT + 1
 class Op(IntEnum):
     """Operations, with their numbers in the engine. Comments list the operands.
 
-    Operand `open` is 0 between SAVE or NOT and the operation that ends it, such as CUT; in programs with CLOSE;
-    and after more than MAX_OPEN SAVE_PLACEs without a CHECK. Else it is 1 plus the number of such SAVE_PLACEs.
+    Operand `open` is `n_open` of `match_state.was_visited`, by which the engine enters no state twice. It is 0, so
+    that no state is recorded, between SAVE or NOT and the operation that ends it, such as CUT; in programs with
+    CLOSE; and after more than MAX_OPEN SAVE_PLACEs without a CHECK. Else it is 1 plus the number of these
+    SAVE_PLACEs: their registers are part of the state.
     """
 
     FAIL = 0
@@ -183,7 +186,8 @@ class _Compiler:
         self.node(node, ANYTHING, sure=True)
         self._emit(Op.MATCH)
         for at, label in self.jumps:
-            # Replace a jump to the end by an end: this saves an operation for each piece.
+            # Replace a jump to the end by an end: this saves an operation for each piece. The word before a target
+            # can also be register 9, the number of JUMP; but then nine scopes around the target end before MATCH.
             is_end = self.code[at - 1] == Op.JUMP and self.code[label.at] == Op.MATCH
             self.code[at - 1 if is_end else at] = Op.MATCH if is_end else label.at
         tables, lists = _tables(self.choices)
@@ -248,7 +252,8 @@ class _Compiler:
         self.n_cuts -= op not in (Op.CHECK, Op.CLOSE)
 
     def _open(self) -> int:
-        # Outside of atomic groups every register is one of SAVE_PLACE. Texts of groups are not part of a state.
+        # Without an open cut, all open registers are of SAVE_PLACE, so `depth` is their number. With groups, the
+        # rest of a match also depends on their texts, which are not part of a recorded state.
         return 0 if self.n_cuts or self.groups or self.depth > MAX_OPEN else 1 + self.depth
 
     def _set(self, characters: CharSet) -> int:
@@ -338,13 +343,14 @@ class _Compiler:
         again = first_of_round(node, follow)
         between = again | follow
         exit_ = _Label()
+        # Without a maximum, the first round of the loop is the last of the required ones.
         n_before = node.minimum - (node.maximum is None and node.minimum > 0)
         for number in range(n_before):
             is_last = number == n_before - 1 and node.maximum is not None
             self.node(node.child, between, sure and is_last)
         if node.maximum is None:
             self._loop(node, again, follow, sure, exit_)
-        for _ in range((node.maximum or node.minimum) - node.minimum):
+        for _ in range((node.maximum or node.minimum) - node.minimum):  # none after a loop
             self._choose_round(node, again, follow, exit_)
             self._round(node, between, sure, exit_)
         self._place(exit_)

@@ -38,7 +38,7 @@ from fastbpe.splitting.syntax import parse
 Form: TypeAlias = tuple[Any, ...]
 
 _MAX_ALTERNATIVES = 64  # strings of an alternation; the contractions have fewer
-_MAX_DIGITS = 9
+_MAX_DIGITS = 9  # largest n_digits of a `Scanner`
 _DEEPSEEK = PATTERNS["deepseek_v3"] or ()
 
 
@@ -62,7 +62,7 @@ def recognise(pattern: str | tuple[str, ...], *, drop_unmatched: bool = False) -
         except PatternError:
             return None
         spec = NAMED["deepseek_v3"] if same else None
-    # All known patterns match any text whole, except DeepSeek's, which do not match controls.
+    # Known patterns leave no text unmatched, so drop_unmatched changes nothing; only DeepSeek's miss controls.
     return None if spec is not None and spec.family == "deepseek" and drop_unmatched else spec
 
 

@@ -20,16 +20,16 @@ def script_numbers() -> bytes:
     """
     numbers = {"": NONE, "Common": COMMON, "Inherited": INHERITED}
     starts, names = scripts_in_order()
-    made = bytearray()
+    by_code_point = bytearray()
     for start, end, name in zip(starts, starts[1:], names, strict=False):
         number = numbers.setdefault("Han" if name in _JAPANESE else name, len(numbers))
-        made += bytes([number]) * (end - start)
+        by_code_point += bytes([number]) * (end - start)
     for first, last in (without_script() | unpacked(script_table.NONE)).ranges:
-        made[first : last + 1] = bytes(last + 1 - first)
+        by_code_point[first : last + 1] = bytes(last + 1 - first)
     for name, characters in script_table.OTHERS.items():
         for character in characters:
-            made[ord(character)] = numbers[name]
-    return bytes(made)
+            by_code_point[ord(character)] = numbers[name]
+    return bytes(by_code_point)
 
 
 def make_script_splitter() -> ByScript:

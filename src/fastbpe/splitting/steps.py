@@ -200,7 +200,9 @@ def as_pattern(steps: Sequence[Step]) -> tuple[bool, Pattern]:
         if isinstance(step, Split) and step.behavior == "isolated":
             texts.append(_escaped(step.pattern) if step.literal else as_regex(from_oniguruma(step.pattern)))
         elif isinstance(step, ByteLevel) and step.use_regex and number == len(steps) - 1:
-            texts += [text for text in [PATTERNS["gpt2"]] if isinstance(text, str)]
+            gpt2 = PATTERNS["gpt2"]
+            assert isinstance(gpt2, str)  # for type checkers: other names stand for several patterns
+            texts.append(gpt2)
         else:
             return False, None
     return True, (texts[0] if len(texts) == 1 else tuple(texts) or None)
