@@ -40,7 +40,8 @@ class _ToolCosts(NamedTuple):
 
     function: per function.
     properties: once per function that has properties.
-    property, enum, item: per property, per list of allowed values (enum), and per value in it.
+    property, enum, item: per property, per list of allowed values (enum; negative in the cookbook, too), and per
+        value in it.
     end: once per request.
     """
 

@@ -37,8 +37,10 @@ def map_between(old: Entries, n_old: int, new: Entries, n_new: int, spell: Spell
 
     new_to_old = array("q", [NONE]) * n_new
     is_taken = bytearray(n_old)
-    # Ids that keep their number come first, so that no other id takes the number.
-    same = [new_id for new_id, (one, other) in enumerate(zip(new_first, old_first, strict=False)) if one == other]
+    # Ids that keep their number come first, so that no other id takes the number. Among them are the ids without a
+    # token in both, whose first entries are None.
+    pairs = zip(new_first, old_first, strict=False)
+    same = [new_id for new_id, (new_entry, old_entry) in enumerate(pairs) if new_entry == old_entry]
     for new_id in {*new_more, *old_more}:
         if new_id < min(n_new, n_old):
             entries = {new_first[new_id], *new_more.get(new_id, ())}

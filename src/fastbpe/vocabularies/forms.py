@@ -11,6 +11,7 @@ from fastbpe.vocabularies.material import Described, Kind, Material, decoded
 from fastbpe.vocabularies.trial import encoded
 
 _MAX_DIGITS = 12  # digits of the longest numbers that are split for the report
+# If these are split into groups of the same sizes, all numbers of their length count as split in this way.
 _NUMBERS = ("123456789012", "999999999999", "100000000000", "271828182845", "202420252026", "736418520963")
 _INDENTATIONS = (2, 4, 8, 12, 16)
 _RUNS = {" ": "spaces", "\t": "tabs", "\n": "line feeds", "\r\n": "line endings"}
@@ -71,6 +72,7 @@ def describe_digits(tokenizer: Described, material: Material, producible: Collec
     groups: dict[int, list[int] | None] = {}
     for n in range(1, _MAX_DIGITS + 1):
         found = encoded(tokenizer, [number[:n] for number in _NUMBERS])
+        # Without the space that some vocabularies put before a text.
         sizes = {tuple(size for i in ids if (size := len(material.tokens[i].strip()))) for ids in found}
         groups[n] = list(sizes.pop()) if len(sizes) == 1 else None
     return Digits(dict(sorted(n_tokens.items())), groups)
@@ -94,11 +96,12 @@ def describe_indentation(tokenizer: Described, material: Material, producible: C
     runs: dict[str, list[int]] = {name: [] for name in _RUNS.values()}
     for i, kind in enumerate(material.kinds):
         text = decoded(material.tokens[i])
+        # Names, too: some vocabularies have their runs of white space as added tokens.
         if kind not in (Kind.TEXT, Kind.NAME) or not text or not text.isspace() or i not in producible:
             continue
-        for one, name in _RUNS.items():
-            if text == one * (len(text) // len(one)):
-                runs[name].append(len(text) // len(one))
+        for unit, name in _RUNS.items():
+            if text == unit * (len(text) // len(unit)):
+                runs[name].append(len(text) // len(unit))
     plain, *indented = encoded(tokenizer, ["a\na", *("a\n" + " " * n + "a" for n in _INDENTATIONS)])
     cost = {n: len(ids) - len(plain) for n, ids in zip(_INDENTATIONS, indented, strict=True)}
     return Indentation({name: sorted(lengths) for name, lengths in runs.items()}, cost)

@@ -169,6 +169,7 @@ class IdMap:
     def _check(self, matrix: npt.NDArray[Any], padded: bool) -> None:
         """Raise an error unless the matrix has a row of numbers for each old id."""
         numpy = require_numpy("IdMap.resize")
+        # Types of other packages, such as ml_dtypes' bfloat16, have the kind V but can be cast.
         is_number = matrix.dtype.kind in "iufc" or numpy.can_cast(matrix.dtype, numpy.float64)
         if not is_number or matrix.dtype.kind == "b":
             raise TypeError(f"matrix must contain numbers, not {matrix.dtype}")

@@ -29,7 +29,7 @@ def renyi_efficiency(counts: Iterable[int], vocab_size: int) -> float | None:
     if not total or vocab_size < 2:
         return None
     powers = sum((n / total) ** _ALPHA for n in found)
-    return abs(log(powers) / (1 - _ALPHA) / log(vocab_size))
+    return abs(log(powers) / (1 - _ALPHA) / log(vocab_size))  # abs: 0.0, not -0.0, for a single token
 
 
 def gini(costs: Sequence[float]) -> float | None:
@@ -52,5 +52,7 @@ def gini(costs: Sequence[float]) -> float | None:
     if not total:
         return None
     n = len(costs)
+    # The sum of the differences, each pair counted once: a cost is the greater one in rank - 1 pairs, and the
+    # smaller one in n - rank.
     ranked = sum((2 * rank - n - 1) * cost for rank, cost in enumerate(sorted(costs), 1))
     return ranked / (n * total)

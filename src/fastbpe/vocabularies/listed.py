@@ -34,6 +34,7 @@ class ListedMerges:
     def merge(self, token: bytes) -> tuple[list[bytes], Pair | None]:
         """Merge the symbols of a token. Returns the parts that are left, and the last pair that was merged."""
         parts: list[bytes] = [*self._symbols(token)]
+        # Linked list of the parts that are left: the place of the next and of the previous one.
         behind = [*range(1, len(parts) + 1)]
         before = [*range(-1, len(parts) - 1)]
         heap: list[tuple[int, int, Pair]] = []  # the best pair first, the leftmost of equals
@@ -51,7 +52,7 @@ class ListedMerges:
             _, at, pair = heappop(heap)
             right = behind[at]
             if right == len(parts) or (parts[at], parts[right]) != pair:
-                continue
+                continue  # outdated: one of the two was merged with another part
             last = pair
             parts[at], parts[right] = pair[0] + pair[1], b""
             behind[at] = behind[right]

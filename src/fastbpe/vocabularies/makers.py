@@ -58,15 +58,15 @@ def made_of(gone: Collection[int], makers: Makers) -> list[int]:
     for token in makers:
         todo = [token]
         while todo:
-            at = todo[-1]
-            if at in is_made_of:
+            current = todo[-1]
+            if current in is_made_of:
                 todo.pop()
                 continue
-            pair = makers.get(at, ())
+            pair = makers.get(current, ())
             unknown = [part for part in pair if part not in is_made_of]
             if unknown:
-                todo += unknown
+                todo += unknown  # first; then the token again
                 continue
-            is_made_of[at] = any(is_made_of[part] for part in pair)
+            is_made_of[current] = any(is_made_of[part] for part in pair)
             todo.pop()
     return [token for token in makers if is_made_of[token] and token not in gone]

@@ -33,7 +33,8 @@ class Material:
     names: id → text by which a token of kind NAME is found.
     vocabulary: symbols that are merged. In byte mode they are the ids.
     halves: function that returns a map from an id to the two ids that its merge joins; it may lack some ids.
-    symbol_ids: list of int or None – id of each symbol; None: symbols are ids.
+    symbol_ids: list of int or None – id of each symbol, or a number above all ids if the symbol stands for several
+        ids; None: symbols are ids.
     symbols_of: function that lists the symbols that a token joins; None: they are its bytes or characters.
     prefix: bytes – mark at the start of every symbol of a piece except the first, not part of the text; b"": no
         mark.

@@ -17,16 +17,16 @@ def longest_rising(numbers: Sequence[int], *, strictly: bool) -> list[int]:
     [1, 2, 4]
     """
     find = bisect_left if strictly else bisect_right
-    ends: list[int] = []  # for each length, the smallest last number of the ascending subsequences
-    at: list[int] = []  # position of that number
+    ends: list[int] = []  # for each length, the smallest last number of the rising subsequences so far
+    end_positions: list[int] = []  # positions of these numbers
     before = []
     for position, number in enumerate(numbers):
         length = find(ends, number)
-        before.append(at[length - 1] if length else -1)
-        ends[length : length + 1] = [number]
-        at[length : length + 1] = [position]
+        before.append(end_positions[length - 1] if length else -1)
+        ends[length : length + 1] = [number]  # replaces the entry, or appends one
+        end_positions[length : length + 1] = [position]
     found = []
-    position = at[-1] if at else -1
+    position = end_positions[-1] if end_positions else -1
     while position >= 0:
         found.append(position)
         position = before[position]

@@ -43,8 +43,10 @@ from fastbpe.vocabularies.reach_bytes import ByteSearch
 from fastbpe.vocabularies.reach_characters import UNUSABLE_BYTES, characters_with, judge_pieces
 from fastbpe.vocabularies.trial import Reach, Reason, Trial
 
+# Texts of several scripts and kinds, to put before and after a candidate for look-arounds and rules of the steps.
 _AROUND = ("", " ", "a", "\n", "\x01", "1", ".", "\u4e2d")
 _N_TEXTS = 256  # characters that are tried for a byte
+# Characters that a vocabulary may lack: unassigned, for private use, Han, Latin, an emoji, a digit, a control.
 _UNKNOWN = ("\u0378", "\ue000", "\u4e2d", "a", "\U0001f9ff", "1", "\x01")
 
 
@@ -93,8 +95,8 @@ def _judge_spelled(tokenizer: Described, material: Material, reach: Reach) -> No
             continue
         reason = None
         if kind is Kind.TEXT:
-            merges = material.vocabulary.segmenter is None and not material.whole_piece_first
-            if merges and [tree.id for tree in merged(material, material.tokens[i])] != [i]:
+            only_merges = material.vocabulary.segmenter is None and not material.whole_piece_first
+            if only_merges and [tree.id for tree in merged(material, material.tokens[i])] != [i]:
                 reason = Reason.MERGES
         elif kind is Kind.UNKNOWN:
             trial.one(i, [f"a{text}" for text in _UNKNOWN])

@@ -234,6 +234,7 @@ class ByteSearch:
         """Yield the tokens that may come next inside a character."""
         if here_key not in self._known_inside:
             missing = _n_bytes(here.begun[0]) - len(here.begun)
+            # Tokens that complete the character, or consist of some of its missing bytes.
             tokens = (
                 (other, token)
                 for head, other, token in self._continuations

@@ -28,6 +28,7 @@ from fastbpe.vocabularies.usage import Usage, count_ids, partial_tokens
 
 _N_SHOWN = 10  # tokens of a kind that the table shows
 _N_SCRIPTS = 12  # scripts that the table shows
+_MAX_COUNTED_DIGITS = 6  # the table does not count longer numbers that are tokens
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,9 @@ class VocabularyReport:
             largest = max(groups, key=len, default=())
             shown = f", the largest {self._some(largest)}" if largest else ""
             yield f"differ by {kind} only", f"{counted(len(groups), 'group')}{shown}"
-        sizes = [f"{n:,} of {10**size:,}" for size, n in self.digits.n_tokens.items() if size < 7]
+        sizes = [
+            f"{n:,} of {10**size:,}" for size, n in self.digits.n_tokens.items() if size <= _MAX_COUNTED_DIGITS
+        ]
         yield "numbers that are tokens", ", ".join(sizes) or "none"
         yield "  digits are split", _shown_groups(self.digits.groups)
         for name, lengths in self.indentation.runs.items():

@@ -57,7 +57,7 @@ def script_of_text(text: str) -> str:
     for character, n in Counter(text).items():
         found[script_of(character)] += n
     for name in _NO_SCRIPT:
-        del found[name]
+        del found[name]  # a Counter ignores names that it lacks
     return max(found, key=lambda name: found[name]) if found else _without_letters(text)
 
 
@@ -87,15 +87,15 @@ def script_rows(material: Material, usage: Usage | None) -> list[ScriptRow]:
     n_tokens, n_bytes = Counter(scripts), Counter[str]()
     for script, token in zip(scripts, material.tokens, strict=True):
         n_bytes[script] += len(token)
-    ids, text = Counter[str](), Counter[str]()
+    n_ids, n_corpus_bytes = Counter[str](), Counter[str]()
     if usage is not None:
         for script, n, size in _used(material, scripts, usage.whole, usage.runs):
-            ids[script] += n
-            text[script] += size
+            n_ids[script] += n
+            n_corpus_bytes[script] += size
     del n_tokens[""]
     rows = [
-        ScriptRow(script, n, n_bytes[script] / n if n else 0.0, ids[script], text[script])
-        for script in {**n_tokens, **ids}
+        ScriptRow(script, n, n_bytes[script] / n if n else 0.0, n_ids[script], n_corpus_bytes[script])
+        for script in {**n_tokens, **n_ids}
         for n in (n_tokens[script],)
     ]
     return sorted(rows, key=lambda row: (-row.n_tokens, row.script))

@@ -75,7 +75,8 @@ def encoded(entries: Sequence[Entry], text: str, *, special: bool) -> bytes:
 def _packed(numbers: npt.NDArray[Any]) -> tuple[int, bytes]:
     """Return the bytes per number, and the numbers, padded with zeros to a multiple of four bytes.
 
-    All numbers have the same width: 1, 2 or 4 bytes, as few as the largest needs; 4 if one is negative.
+    All numbers have the same width: 1, 2 or 4 bytes, as few as the largest needs; 4 if one is negative, which
+    is then stored modulo 2**32.
     """
     low, high = (numbers.min(), numbers.max()) if len(numbers) else (0, 0)
     width = 4 if low < 0 or high >= 1 << 16 else 2 if high >= 1 << 8 else 1
@@ -172,6 +173,14 @@ def chat(
         tokenizer: the tokenizer.
         template: the form of the prompt, or the model's own chat template.
         messages: the messages.
+
+    Returns:
+        ids, n_tokens: ids of the prompt, and their number.
+        n_content: number of tokens of the messages, each encoded by itself.
+        n_control: number of special tokens in the prompt.
+        n_forged: number of further special tokens if the messages were trusted, too.
+        missing: special tokens of the template that the tokenizer lacks.
+        is_mixed: as in `own_templates.Rendered`.
 
     Raises:
         ValueError: the model's template refuses the messages, or exceeds its limits.

@@ -61,6 +61,7 @@ class Guard:
         self._app = app
         self._max_body_bytes = max_body_bytes
         names = ("127.0.0.1", "localhost")
+        # Browsers leave out port 80, the default of http.
         self._hosts = {f"{name}:{port}" for name in names} | ({*names} if port == 80 else set())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -116,6 +116,7 @@ def at_size(tokenizer: Tokenizer, vocab_size: int) -> Tokenizer:
     ([256, 99], [97, 98, 99])
     """
     ranks = {token: rank for rank, token in enumerate(tokenizer.vocab[:vocab_size])}
+    # A small cache: each request makes a tokenizer, and encodes one text with it.
     return Tokenizer.from_ranks(ranks, pattern=tokenizer.pattern, cache_bytes=1 << 20)
 
 

@@ -64,7 +64,7 @@ export async function encode(keys, text, special) {
     const ends = new Uint32Array(one.n_tokens);
     let start = 0;
     for (let i = 0; i < starts.length; i++) {
-      start += steps[i];
+      start += steps[i]; // a negative step comes modulo 2**32, and the arrays store starts and ends so, too
       starts[i] = start;
       ends[i] = start + lengths[i];
     }
@@ -109,7 +109,10 @@ export async function train(text, options, tell) {
   return last;
 }
 
-/** Descriptions of the tokens of one tokenizer, each asked for once. */
+/**
+ * Descriptions of the tokens of one tokenizer, each asked for once; for the unknown token, once for itself, and once for
+ * each text that it replaces.
+ */
 export class TokenBook {
   constructor(key) {
     this.key = key;

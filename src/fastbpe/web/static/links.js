@@ -2,6 +2,8 @@
 
 const MAX_LINK = 60_000; // characters of a fragment; longer ones are cut by programs that pass links on
 
+const FORM = "#1"; // begins the fragment of a state; a later form of states needs another number
+
 const through = async (bytes, stream) =>
   new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
 
@@ -13,16 +15,16 @@ export async function fragmentOf(state) {
   const packed = await through(new TextEncoder().encode(JSON.stringify(state)), new CompressionStream("deflate-raw"));
   let letters = "";
   for (const byte of packed) letters += String.fromCharCode(byte);
-  const fragment = `#1${btoa(letters).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "")}`;
+  const fragment = `${FORM}${btoa(letters).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "")}`;
   if (fragment.length > MAX_LINK) throw new Error("This text is too long for a link. Use “Share as HTML”.");
   return fragment;
 }
 
 /** Read a fragment; null: it holds no state. A damaged one is an error. */
 export async function stateOf(fragment) {
-  if (!fragment.startsWith("#1")) return null;
+  if (!fragment.startsWith(FORM)) return null;
   try {
-    const letters = atob(fragment.slice(2).replace(/-/g, "+").replace(/_/g, "/"));
+    const letters = atob(fragment.slice(FORM.length).replace(/-/g, "+").replace(/_/g, "/"));
     const packed = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
     const plain = await through(packed, new DecompressionStream("deflate-raw"));
     return checked(JSON.parse(new TextDecoder().decode(plain)));

@@ -56,7 +56,7 @@ async function begin() {
       byId(one.getAttribute("aria-controls")).hidden = !isChosen;
     }
     complain("");
-    pages[tab.id.slice(4)].refresh();
+    pages[tab.id.slice("tab-".length)].refresh();
   };
   tabs.forEach((tab, i) => {
     tab.addEventListener("click", () => choose(tab));
@@ -104,6 +104,7 @@ async function begin() {
       document.body.classList.add("dropping");
     });
   }
+  // relatedTarget is null only when the pointer leaves the window.
   addEventListener("dragleave", (event) => event.relatedTarget ?? document.body.classList.remove("dropping"));
   addEventListener("drop", (event) => {
     document.body.classList.remove("dropping");

@@ -138,7 +138,6 @@ export class TextPage {
       try {
         const found = await encode(panels.map((panel) => panel.key), text, byId("special").checked);
         this.hideOld();
-        this.sizes = found;
         byId("sizes").textContent = [counted(found.n_characters, "character"), counted(found.n_bytes, "byte")].join(", ");
         const best = Math.min(...found.texts.map((one) => one.n_tokens));
         await Promise.all(

@@ -39,7 +39,7 @@ export function blocksOf(text, ends, n) {
   return blocks;
 }
 
-/** Heights of blocks: guessed until a block has been drawn once. */
+/** Heights of blocks: guessed until a block has been drawn once. A line end leaves about 0.4 of its line empty. */
 export class Heights {
   constructor(blocks, unitsPerLine, lineHeight) {
     this.heights = Float64Array.from(blocks, ({ lines, units }) =>

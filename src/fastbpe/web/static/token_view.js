@@ -3,7 +3,7 @@ import { complain } from "./api.js";
 import { byId, make } from "./dom.js";
 import { blocksOf, Heights } from "./token_blocks.js";
 
-const N_COLOURS = 4; // as in fastbpe.display
+export const N_COLOURS = 4; // as in fastbpe.display
 const PLAIN = { "·": " ", "→": "\t", "↵": "" }; // signs of white space, and what stands there without signs
 const UNIT_WIDTH = 9; // pixels, about
 const LINE_HEIGHT = 28.5; // pixels, as tokens.css has it
@@ -295,7 +295,10 @@ export class TokenView {
     this.activate(Math.min(last, to()));
   }
 
-  /** Return the nearest token on the line below (1) or above (-1), or the next token if none is drawn there. */
+  /**
+   * Return the nearest token on the line below (1) or above (-1), or the next token if none is drawn there. Tokens of one
+   * line differ by less than 2 pixels in height.
+   */
   beside(step) {
     const box = (i) => byId(`${this.prefix}-${i}`)?.getClientRects()[0];
     const from = box(this.active);

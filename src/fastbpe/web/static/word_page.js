@@ -1,9 +1,7 @@
 // Word view: the merges of a word, one step after another.
 import { complain, complaintBefore, word } from "./api.js";
 import { byId, counted, make, showNote } from "./dom.js";
-import { appendParts } from "./token_view.js";
-
-const N_COLOURS = 4;
+import { appendParts, N_COLOURS } from "./token_view.js";
 
 export class WordPage {
   constructor() {
