@@ -58,6 +58,21 @@ def ids_of(page: Page, panel: int = 0) -> Any:
     return json.loads(page.evaluate("navigator.clipboard.readText()"))
 
 
+def test_token_is_chosen_while_new_tokens_are_awaited(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
+    page.fill("#text", "aa")
+    wait_for_counts(page, tokenizers["code"].count("aa"))
+    held: list[Any] = []
+    page.route("**/api/tokens*", lambda route: held.append(route))
+    page.fill("#text", "import Q")
+    wait_for_number(page, tokenizers["code"].count("import Q"), 0)
+    until(lambda: page.evaluate("0") or bool(held))
+    page.locator(".panel .view").first.press("ArrowRight")
+    for route in held:
+        route.continue_()
+    page.unroute("**/api/tokens*")
+    until(lambda: "".join(tokens_of(page)) == "import·Q")
+
+
 def tokens_of(page: Page, panel: int = 0) -> list[str]:
     return page.locator(".panel").nth(panel).locator(".view bdi").all_text_contents()
 

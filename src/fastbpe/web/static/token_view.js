@@ -265,12 +265,14 @@ export class TokenView {
       old.classList.remove("active");
       old.setAttribute("aria-selected", "false");
     }
-    const element = this.active < 0 ? null : byId(`${this.prefix}-${this.active}`);
+    const { ids, book } = this.tokens;
+    // Undefined until the server has described the token; the element may be that of an old token until then.
+    const token = book?.get(ids[this.active], this.source(this.active));
+    const element = token && byId(`${this.prefix}-${this.active}`);
     if (element) {
-      const { ids, book } = this.tokens;
       element.classList.add("active");
       element.setAttribute("aria-selected", "true");
-      element.setAttribute("aria-label", this.label(book.get(ids[this.active], this.source(this.active))));
+      element.setAttribute("aria-label", this.label(token));
       element.setAttribute("aria-posinset", this.active + 1); // most tokens are not in the page
       element.setAttribute("aria-setsize", ids.length);
       this.list.setAttribute("aria-activedescendant", element.id);
