@@ -13,6 +13,7 @@ from fastbpe.corpus.id_headers import HEADERS
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
+# Flags that need -o. All but `force` have the names of arguments of `Tokenizer.encode_files`.
 _OPTIONS = (
     "document_start",
     "document_end",

@@ -12,13 +12,15 @@ from fastbpe.known_vocabularies import MODEL_TO_ENCODING, VOCABULARIES
 from fastbpe.published import find
 from fastbpe.published.downloads import fetch
 
+_NAMES = [*VOCABULARIES]
+_N_IN_FIRST_LINE = 7  # names that fit into a line of the help
 _WITHOUT_URL = ", ".join(name for name, one in VOCABULARIES.items() if one.file.url is None)
 SUMMARY = "download a vocabulary, so that -m NAME and fastbpe.load(NAME) find it"
 DETAILS = f"""
 
 NAME is one of
-  {", ".join([*VOCABULARIES][:7])},
-  {", ".join([*VOCABULARIES][7:])},
+  {", ".join(_NAMES[:_N_IN_FIRST_LINE])},
+  {", ".join(_NAMES[_N_IN_FIRST_LINE:])},
 a model of OpenAI (gpt-4o, ...), or ORG/NAME, a repository on huggingface.co whose
 tokenizer.json is downloaded (with HF_TOKEN and HF_ENDPOINT, if set).
 

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
         facts = _facts_of_sequences(args.model, tokenizer)
     else:
         facts = _facts(args.model, tokenizer)
-    facts["instruction_set"] = os.environ.get("FASTBPE_SIMD") or paths()[0]
+    facts["instruction_set"] = os.environ.get("FASTBPE_SIMD") or paths()[0]  # the best of this machine
     if args.json:
         streams.say_json(facts)
         return

@@ -66,7 +66,7 @@ def figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     made = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(made)
+    FigureCanvasAgg(made)  # sets the figure's canvas: one that draws without a window
     return made
 
 

@@ -66,6 +66,7 @@ _OUTPUT_HELP = (
     "(minbpe's; sentencepiece's with --mode codepoint or unigram; BoundlessBPE's with --superwords boundless), or "
     "a folder (an existing one, or a name that ends with /) for GPT-2's two files"
 )
+# Flags with the names of arguments of `train`; `run` also sets other arguments.
 _OPTIONS = (
     "pattern",
     "ties",

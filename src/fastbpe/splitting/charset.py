@@ -269,6 +269,7 @@ def _uppercase() -> CharSet:
 
 ANY = CharSet.from_ranges([(0, MAX_CODE_POINT)])
 
+#: Binary properties that `unicode_tables.BINARY_PROPERTIES` does not list.
 _YES_OR_NO: Mapping[str, Callable[[], CharSet]] = MappingProxyType({
     "any": lambda: ANY,
     "ascii": lambda: CharSet(((0, 0x7F),)),

@@ -66,10 +66,11 @@ _OUTSIDE_BRACKETS_ONLY = "bBZAzRNO"
 _PLAIN_LETTERS = ("ijlmopqEFILJPQTUV", "gijklmopqyzABEFGIJKLNOPQRTUVXYZ")
 _CONTROL = re.compile(r"\\(?:c|C-)([A-Za-z])")
 _FAILS = "(*FAIL)"
+# Code points. Without braces, \x80 to \xFF are bytes of UTF-8 in tokenizers.
 _CODE_POINT = re.compile(r"\\(?:x\{([0-9A-Fa-f]{1,8})\}|x([0-7][0-9A-Fa-f])|u([0-9A-Fa-f]{4}))")
 _PROPERTY = re.compile(r"\\[pP]\{\^?([A-Za-z][A-Za-z_ ]*)\}")
 _POSIX_CLASS = re.compile(r"\[:(\^?)([a-z]+):\]")
-_COUNT = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}(?=([+?]?))")
+_COUNT = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}(?=([+?]?))")  # fourth group: the sign after the count
 _GROUP = re.compile(r"\((?:\?(?:(?::|=|!|<=|<!|>)|<([A-Za-z_][A-Za-z0-9_]*)>|([imx]*)(?:-([imx]*))?([:)])))?")
 _NAMED_GROUP = re.compile(r"\(\?<[A-Za-z_]")
 _REFERENCE = re.compile(r"\\k<(?:([A-Za-z_][A-Za-z0-9_]*)|(-?[1-9][0-9]?))>")
@@ -77,7 +78,7 @@ _COMMENT = re.compile(r"\(\?#(?:[^)\\]|\\.)*\)", re.DOTALL)
 _LAYOUT = re.compile(r"[ \t\n\r\v\f]+|#[^\n]*\n?")
 _LOOK_AHEAD, _LOOK_BEHIND = frozenset(("(?=", "(?!")), frozenset(("(?<=", "(?<!"))
 _LOOK_AROUND = _LOOK_AHEAD | _LOOK_BEHIND
-_SEVERAL_LETTERS = re.compile("ff|fi|fl|ss|st")
+_SEVERAL_LETTERS = re.compile("ff|fi|fl|ss|st")  # also ffi, ffl; each equals one character: ﬀ ﬁ ﬂ ß ﬆ
 
 
 @cache
@@ -218,7 +219,7 @@ class _Translation:
             self.give(rest[:2], rest[:2])
         elif not in_brackets and (reference := _REFERENCE.match(rest)) and (number := self.referred(reference)):
             self.letters = ""
-            self.give(reference[0], rf"(?:\{number})")
+            self.give(reference[0], rf"(?:\{number})")  # a digit after it is not part of the number
         elif kind and kind.isascii() and not kind.isalnum():
             self.letters = ""
             self.give(rest[:2], kind if kind in "<>" else rest[:2])  # \< of fastbpe begins a word
@@ -343,10 +344,10 @@ class _Translation:
         self.n_inner.append(0)
         self.starts.append(len(self.out))
         captures = name is not None or (opening == "(" and not self.has_names)
-        is_negative = "(?<!" in self.opened
+        in_negative_look_behind = "(?<!" in self.opened
         if (
             (opening in _LOOK_AHEAD and not _LOOK_BEHIND.isdisjoint(self.opened))
-            or (captures and is_negative)
+            or (captures and in_negative_look_behind)
             or (opening == "(?<!" and "(?<=" in self.opened)
         ):
             self.refuse(f"tokenizers refuses {opening!r} within a look-behind", "write it in another way")
@@ -374,13 +375,13 @@ class _Translation:
 
     def close(self) -> None:
         """Leave the innermost group. Back-references may name it unless it ignores case or is in a look-around."""
-        captures = not self.ignore_case.pop() and not any(opening in _LOOK_AROUND for opening in self.opened)
+        can_be_named = not self.ignore_case.pop() and not any(opening in _LOOK_AROUND for opening in self.opened)
         number = self.numbers.pop()
         self.opened.pop()
         self.skips_layout.pop()
         self.n_inner.pop()
         self.element = self.starts.pop()
-        if number and captures:
+        if number and can_be_named:
             self.closed.add(number)
 
     def count(self) -> None:

@@ -53,7 +53,7 @@ class _Branch:
                     todo.append(state)
         return frozenset(found)
 
-    def state(self) -> int:
+    def new_state(self) -> int:
         self.empty.append([])
         self.moves.append([])
         return len(self.empty) - 1
@@ -68,9 +68,10 @@ class _Branch:
         elif isinstance(node, Concat):
             for number, part in enumerate(node.parts):
                 rest = node.parts[number + 1 :]
-                after = self.state() if rest else end
-                begun = None if following is None else first(Concat(rest), First(following, True)).characters
-                self.add(part, start, after, begun)
+                after = self.new_state() if rest else end
+                # Characters with which the parts after this one, and then `following`, can begin.
+                next_ones = None if following is None else first(Concat(rest), First(following, True)).characters
+                self.add(part, start, after, next_ones)
                 start = after
             if not node.parts:
                 self.empty[start].append(end)
@@ -102,17 +103,17 @@ class _Branch:
             self.is_exact = False
             minimum, maximum = min(minimum, _MAX_COPIES), None
         for _ in range(minimum):
-            after = self.state()
+            after = self.new_state()
             self.add(node.child, start, after)
             start = after
         if maximum is None:
-            loop = self.state()
+            loop = self.new_state()
             self.empty[start].append(loop)
             self.add(node.child, loop, loop)
             start = loop
         else:
             for _ in range(maximum - minimum):
-                after = self.state()
+                after = self.new_state()
                 self.empty[start].append(end)
                 self.add(node.child, start, after)
                 start = after

@@ -323,7 +323,7 @@ class _Compiler:
         more = NO_LIMIT if node.maximum is None else node.maximum - node.minimum
         mode = node.mode
         if mode is Mode.LAZY and sure:
-            more = 0
+            more = 0  # the rest matches right after the fewest
         if mode is Mode.GREEDY and (sure or not characters & follow.characters):
             # The run never gives back: what follows always matches, or begins with no character of the run.
             mode = Mode.POSSESSIVE

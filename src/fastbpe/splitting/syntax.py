@@ -169,14 +169,14 @@ class _Parser:
             if not cursor.eat("<"):
                 cursor.fail(start, r"expected <name> after \k", r"as in \k<name>")
             return self._named_reference(start, ">")
-        if kind in "bABzZ<>" and kind:
+        if kind and kind in "bABzZ<>":
             cursor.at += 2
             if kind == "b":
                 return self._word_boundary()
             if kind == "B" and cursor.sees("{"):
                 cursor.fail(cursor.at, r"a brace after \B", r"write \{ for the character")
             return _ASSERTIONS[kind]
-        if kind in "NOR" and kind:
+        if kind and kind in "NOR":
             cursor.at += 2
             return _ANY_LINE_END if kind == "R" else Chars(ANY if kind == "O" else _NOT_LINE_FEED)
         read = cursor.escape(self.flags.i)
@@ -200,6 +200,7 @@ class _Parser:
             digits += self.cursor.take()
         if digits.startswith("0"):
             self.cursor.fail(start, r"\0 is not an escape", r"write \x00 for U+0000")
+        # No pattern has 100,000 groups, and int() refuses thousands of digits.
         return self._reference(start, int(digits) if len(digits) < 6 else -1, digits)
 
     def _named_reference(self, start: int, end: str) -> Node:

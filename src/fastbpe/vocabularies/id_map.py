@@ -151,7 +151,7 @@ class IdMap:
         is_kept = old != NONE
         resized: npt.NDArray[Any] = numpy.empty((self.n_new, *matrix.shape[1:]), matrix.dtype)
         resized[is_kept] = rows[old[is_kept]]
-        wide = numpy.result_type(matrix.dtype, numpy.float64)
+        wide = numpy.result_type(matrix.dtype, numpy.float64)  # complex128 for complex numbers
         rounded = numpy.rint if numpy.issubdtype(matrix.dtype, numpy.integer) else numpy.asarray
         mean_of_all = None
         for new in numpy.flatnonzero(~is_kept).tolist():

@@ -188,15 +188,14 @@ def merged(material: Material, data: bytes) -> list[MergeTree]:
         parts = [data[at : at + 1] for at in range(len(data))]
     find = material.vocabulary.find
     ids = material.symbol_ids
-    n = len(material.tokens)
-
+    n_ids = len(material.tokens)
     marks = METASPACE.encode() if material.marks_stand_for_spaces else b" "
 
     def tree(
         symbol: int | None, token: bytes, parts: tuple[MergeTree, ...] = (), priority: int | None = None
     ) -> MergeTree:
         token_id = symbol if ids is None or symbol is None else ids[symbol]
-        if token_id is not None and (token_id >= n or material.kinds[token_id] is Kind.UNKNOWN):
+        if token_id is not None and (token_id >= n_ids or material.kinds[token_id] is Kind.UNKNOWN):
             token_id = None
         if material.symbols_of is not None and symbol is not None:
             token = material.tokens[symbol]

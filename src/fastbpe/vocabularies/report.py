@@ -264,8 +264,8 @@ def vocabulary_report(
     shown = material  # tokens as they occur in a text
     if material.symbols_of is not None:
         shown = replace(material, tokens=_surfaces(tokenizer, material))
-    read = Corpus.given(corpus, separator=separator, text_field=text_field, format=format)
-    usage = None if read is None else count_ids(tokenizer, shown, read, Reporter(progress))
+    opened = Corpus.given(corpus, separator=separator, text_field=text_field, format=format)
+    usage = None if opened is None else count_ids(tokenizer, shown, opened, Reporter(progress))
     reach = judge(tokenizer, material)
     return VocabularyReport(
         name=tokenizer.name,

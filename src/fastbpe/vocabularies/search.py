@@ -95,9 +95,9 @@ def search_tokens(
         raise ValueError("order='rarest' counts the tokens in a corpus; pass corpus=")
     material = material_of(tokenizer)
     counts = None
-    read = Corpus.given(corpus, separator=separator, text_field=text_field, format=format)
-    if read is not None:
-        counts = count_ids(tokenizer, material, read, Reporter(progress)).counts(len(material.tokens))
+    opened = Corpus.given(corpus, separator=separator, text_field=text_field, format=format)
+    if opened is not None:
+        counts = count_ids(tokenizer, material, opened, Reporter(progress)).counts(len(material.tokens))
     data = None if text is None else text.encode(errors="surrogateescape")
     listed = [*ids]
     known: set[str] = set()

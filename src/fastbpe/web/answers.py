@@ -67,9 +67,9 @@ def encoded(entries: Sequence[Entry], text: str, *, special: bool) -> bytes:
         trust = _trust(entry.tokenizer, text)
         head["texts"].append({"key": entry.key, "n_tokens": len(ids), "widths": widths, **trust})
         arrays += [data for _, data in packed]
-    said = json.dumps(head).encode()
-    said += b" " * (-len(said) % 4)
-    return b"".join([struct.pack("<I", len(said)), said, *arrays])
+    header = json.dumps(head).encode()
+    header += b" " * (-len(header) % 4)
+    return b"".join([struct.pack("<I", len(header)), header, *arrays])
 
 
 def _packed(numbers: npt.NDArray[Any]) -> tuple[int, bytes]:

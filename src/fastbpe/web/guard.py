@@ -70,7 +70,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008})
+            await send({"type": "websocket.close", "code": 1008})  # violation of policy
             return
         body = _Body(receive, self._max_body_bytes)
 

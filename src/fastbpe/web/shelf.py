@@ -64,8 +64,16 @@ class Shelf:
     ) -> None:
         self._lock = Lock()
         self._entries = {
-            key: Entry(key, name, one, False, (templates or {}).get(name), False, with_markers(one))
-            for key, (name, one) in enumerate(given)
+            key: Entry(
+                key=key,
+                name=name,
+                tokenizer=tokenizer,
+                is_trained=False,
+                own_template=(templates or {}).get(name),
+                is_added=False,
+                for_chats=with_markers(tokenizer),
+            )
+            for key, (name, tokenizer) in enumerate(given)
         }
         self._next = len(self._entries)
 
@@ -83,7 +91,15 @@ class Shelf:
         """Add a tokenizer. If more than MAX_ADDED were added on the page, remove the oldest of these."""
         for_chats = with_markers(tokenizer)
         with self._lock:
-            entry = Entry(self._next, name, tokenizer, is_trained, None, True, for_chats)
+            entry = Entry(
+                key=self._next,
+                name=name,
+                tokenizer=tokenizer,
+                is_trained=is_trained,
+                own_template=None,
+                is_added=True,
+                for_chats=for_chats,
+            )
             self._entries[self._next] = entry
             self._next += 1
             added = [key for key, one in self._entries.items() if one.is_added]

@@ -212,7 +212,7 @@ class Panel {
   }
 
   /** Tell the panel its number, for the names of its parts. */
-  number(n, canGo) {
+  number(n, canRemove) {
     const name = `tokenizer ${n}`;
     this.element.setAttribute("aria-label", `Tokenizer ${n}`);
     this.select.setAttribute("aria-label", `Tokenizer ${n}`);
@@ -221,7 +221,7 @@ class Panel {
     this.drop.setAttribute("aria-label", `Remove ${name}`);
     this.copy.setAttribute("aria-label", `Copy ids of ${name}`);
     this.view.list.setAttribute("aria-label", `Tokens of ${name}`);
-    this.drop.hidden = !canGo;
+    this.drop.hidden = !canRemove;
   }
 
   remove() {
