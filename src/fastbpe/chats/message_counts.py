@@ -206,8 +206,8 @@ def _renderer(text: str) -> Callable[[dict[str, Any]], str]:
     _require_jinja()
     from fastbpe.chats.rendering import compiled, written  # here: it imports jinja2
 
-    made = compiled(text)
-    return lambda variables: written(made, variables, MAX_CHARACTERS)
+    template = compiled(text)
+    return lambda variables: written(template, variables, MAX_CHARACTERS)
 
 
 def _require_jinja() -> None:

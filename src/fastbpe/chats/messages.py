@@ -26,7 +26,7 @@ def checked(messages: Any) -> list[dict[str, Any]]:
         )
     if not messages:
         raise ChatError("messages is empty: a chat has at least one message")
-    made = []
+    copies = []
     for number, message in enumerate(messages):
         if not isinstance(message, Mapping):
             raise ChatError(
@@ -35,8 +35,8 @@ def checked(messages: Any) -> list[dict[str, Any]]:
             )
         if not isinstance(message.get("role"), str):
             raise ChatError(f'messages[{number}]["role"] must be a str ("system", "user", "assistant", "tool", …)')
-        made.append({key: value for key, value in message.items() if value is not None})
-    return made
+        copies.append({key: value for key, value in message.items() if value is not None})
+    return copies
 
 
 def checked_tools(tools: Any) -> list[dict[str, Any]] | None:

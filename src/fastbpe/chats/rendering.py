@@ -107,14 +107,14 @@ def written(template: jinja2.Template, variables: dict[str, Any], max_characters
 
 def main() -> None:
     """Read a request from standard input, and write the answers to standard output."""
-    asked = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     compile_once = functools.cache(compiled)
-    for variables in asked["runs"]:
-        limit(asked["seconds"], asked["max_bytes"])
+    for variables in request["runs"]:
+        limit(request["seconds"], request["max_bytes"])
         try:
-            answer = {"text": written(compile_once(asked["template"]), variables, asked["max_characters"])}
+            answer = {"text": written(compile_once(request["template"]), variables, request["max_characters"])}
         except MemoryError:
-            answer = {"error": f"the template needs more than {asked['max_bytes']:,} bytes of memory"}
+            answer = {"error": f"the template needs more than {request['max_bytes']:,} bytes of memory"}
         except Exception as error:  # a template may do anything with its variables and raise any error
             answer = {"error": f"{type(error).__name__}: {error}"[:500]}
         print(json.dumps(answer))

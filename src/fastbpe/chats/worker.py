@@ -57,7 +57,7 @@ def rendered(template: str, runs: Sequence[Mapping[str, Any]], limits: Limits) -
         )
     import subprocess  # here: `fastbpe count` starts this module, and only --messages needs it
 
-    asked = {
+    request = {
         "template": template,
         "runs": runs,
         "seconds": limits.n_seconds,
@@ -68,7 +68,7 @@ def rendered(template: str, runs: Sequence[Mapping[str, Any]], limits: Limits) -
     try:
         done = subprocess.run(
             [sys.executable, str(_PROGRAM)],
-            input=json.dumps(asked).encode(),
+            input=json.dumps(request).encode(),
             capture_output=True,
             timeout=PATIENCE * limits.n_seconds + PATIENCE_PER_RUN * len(runs),
             check=False,

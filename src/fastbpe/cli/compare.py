@@ -114,8 +114,8 @@ def run(args: argparse.Namespace) -> int:
     """Compare and print. Returns the exit status."""
     if args.json and args.csv:
         args.wrong("--json and --csv: pass one of them")
-    others = args.csv or args.judge or args.parallel or args.plot is not None or args.by != "input"
-    if args.parity and (len(args.model) != 2 or others):
+    excluded = args.csv or args.judge or args.parallel or args.plot is not None or args.by != "input"
+    if args.parity and (len(args.model) != 2 or excluded):
         args.wrong(
             "--parity: needs exactly two -m, and cannot be combined with --by, --csv, --judge, --parallel or "
             "--plot"

@@ -187,17 +187,17 @@ class Differences:
             return False
         self.n_differing += 1
         if self.found is None:
-            shorter = min(map(len, keys))
-            at = next((i for i in range(shorter) if keys[0][i] != keys[1][i]), shorter)
-            self.found = self._describe(where, first_line, text, both, at)
+            n_common = min(map(len, keys))
+            index = next((i for i in range(n_common) if keys[0][i] != keys[1][i]), n_common)
+            self.found = self._describe(where, first_line, text, both, index)
         return True
 
-    def _describe(self, where: str, first_line: int, text: Document, both: list[Any], at: int) -> Difference:
-        """Describe the difference at the token of index `at`."""
+    def _describe(self, where: str, first_line: int, text: Document, both: list[Any], index: int) -> Difference:
+        """Describe the difference at the token `index`. both: ids and spans from each tokenizer."""
         characters = text if isinstance(text, str) else text.decode()
-        start = min((spans[at][0] for _, spans in both if at < len(spans)), default=len(characters))
-        first = max(0, at - _AROUND)
-        ids = [ids[first : at + _AROUND] for ids, _ in both]
+        start = min((spans[index][0] for _, spans in both if index < len(spans)), default=len(characters))
+        first = max(0, index - _AROUND)
+        ids = [ids[first : index + _AROUND] for ids, _ in both]
         pieces = [
             [tokenizer.id_to_token(token_id).decode(errors="backslashreplace") for token_id in chosen]
             for tokenizer, chosen in zip(self._pair, ids, strict=True)

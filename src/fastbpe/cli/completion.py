@@ -174,10 +174,10 @@ def _fish(commands: list[_Command]) -> str:
     for command in commands:
         named = f"-a {command.name} -d {_fish_quoted(command.summary)}"
         lines.append(f"complete -c fastbpe -n __fish_use_subcommand -f {named}")
-        here = f"complete -c fastbpe -n '__fish_seen_subcommand_from {command.name}'"
+        after_command = f"complete -c fastbpe -n '__fish_seen_subcommand_from {command.name}'"
         if command.positional:
             only = "" if command.takes_files else " -f"
-            lines.append(f"{here}{only} -a {_words(command.positional)}")
+            lines.append(f"{after_command}{only} -a {_words(command.positional)}")
         for flag in command.flags:
             names = " ".join(
                 f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in flag.option_strings
@@ -185,5 +185,5 @@ def _fish(commands: list[_Command]) -> str:
             values = _values(flag)
             takes = (" -r" if _takes_files(flag) else " -x") if _takes_value(flag) else ""
             takes += f" -a {_words(values)}" if values else ""
-            lines.append(f"{here} {names}{takes} -d {_fish_quoted(_help(flag))}")
+            lines.append(f"{after_command} {names}{takes} -d {_fish_quoted(_help(flag))}")
     return "\n".join(lines)

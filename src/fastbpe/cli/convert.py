@@ -137,8 +137,8 @@ def _read_text(name: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        told = not_utf8(streams.name_of(name), data, error)
-        raise FormatError(f"{told}; --verify-text needs a file of UTF-8 text") from None
+        message = not_utf8(streams.name_of(name), data, error)
+        raise FormatError(f"{message}; --verify-text needs a file of UTF-8 text") from None
 
 
 def _loads_without_options(path: str, tokenizer: Tokenizer) -> bool:

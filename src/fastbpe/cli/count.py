@@ -128,9 +128,9 @@ def _count_messages(args: argparse.Namespace, models: list[Named], complaints: C
         with complaints.reported():
             requests = chat_messages.read(argument)
         for start in range(0, len(requests), _N_CHATS):
-            some = requests[start : start + _N_CHATS]
-            columns = [chat_messages.count(model, some, args.template, template) for model in models]
-            for request, *counts in zip(some, *columns, strict=True):
+            batch = requests[start : start + _N_CHATS]
+            columns = [chat_messages.count(model, batch, args.template, template) for model in models]
+            for request, *counts in zip(batch, *columns, strict=True):
                 with complaints.reported(), chat_messages.placed(request):
                     rows.append(([chat_messages.counted(count) for count in counts], request.where))
     return rows, len(rows)

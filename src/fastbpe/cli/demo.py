@@ -43,7 +43,7 @@ examples:
 DEFAULT_OUTPUT = "fastbpe-demo.fbpe"
 DEFAULT_VOCAB_SIZE = 8192
 _NOT_SOURCES = frozenset({"__pycache__", "dist-packages", "idle_test", "site-packages", "test", "tests"})
-_SAMPLE_LINES, _SAMPLE_CHARACTERS = 10, 600
+_SAMPLE_LINES, _SAMPLE_CHARACTERS = 10, 600  # at most, of the text that is shown token by token
 _Result = TypeVar("_Result")
 
 

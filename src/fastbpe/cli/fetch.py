@@ -14,7 +14,7 @@ from fastbpe.published.downloads import fetch
 
 _NAMES = [*VOCABULARIES]
 _N_IN_FIRST_LINE = 7  # names that fit into a line of the help
-_WITHOUT_URL = ", ".join(name for name, one in VOCABULARIES.items() if one.file.url is None)
+_WITHOUT_URL = ", ".join(name for name, vocabulary in VOCABULARIES.items() if vocabulary.file.url is None)
 SUMMARY = "download a vocabulary, so that -m NAME and fastbpe.load(NAME) find it"
 DETAILS = f"""
 

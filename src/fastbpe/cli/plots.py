@@ -76,13 +76,13 @@ def save(drawn: Figure, name: str) -> None:
     from matplotlib.text import Text
 
     installed = {*get_font_names()}
-    families = ["DejaVu Sans", *(one for one in FURTHER_FONTS if one in installed)]
+    families = ["DejaVu Sans", *(font for font in FURTHER_FONTS if font in installed)]
     for text in drawn.findobj(Text):
         text.set_fontfamily(families)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         write_with(name, lambda file: drawn.savefig(file, format=name.rpartition(".")[2]))
-    if any("missing from font" in str(one.message) for one in caught):
+    if any("missing from font" in str(warning.message) for warning in caught):
         streams.complain(
             f"{name}: the plot has characters that no installed font has; they become boxes", "warning"
         )

@@ -120,7 +120,7 @@ def sources_of(args: argparse.Namespace) -> dict[str, Any]:
 def mode_of(source: dict[str, Any] | PieceCounts | None) -> str | None:
     """Return the mode of the first counts in a source, which may be a dict of names; None if it has no counts."""
     parts = source.values() if isinstance(source, dict) else (source,)
-    return next((one.mode for one in parts if isinstance(one, PieceCounts)), None)
+    return next((part.mode for part in parts if isinstance(part, PieceCounts)), None)
 
 
 def options_of(args: argparse.Namespace) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
             streams.tell(f"{path}: {said}")
     if args.json:
         streams.say_json(found)
-    return FAILURE if any(one["problems"] for one in found) else 0
+    return FAILURE if any(row["problems"] for row in found) else 0
 
 
 def _holds_ids(path: Path) -> bool:
@@ -170,8 +170,8 @@ def _lines(name: str) -> list[str]:
     try:
         return data.decode().splitlines(keepends=True)
     except UnicodeDecodeError as error:
-        told = not_utf8(streams.name_of(name), data, error)
-        raise FormatError(f"{told}; --text needs a file of UTF-8 text") from None
+        message = not_utf8(streams.name_of(name), data, error)
+        raise FormatError(f"{message}; --text needs a file of UTF-8 text") from None
 
 
 def _lacking_format(path: Path) -> str:

@@ -81,8 +81,8 @@ def _template_of(model: str) -> OwnTemplate | None:
 
 def _short_names(names: Sequence[str]) -> list[str]:
     """Return the names for the page: the last part of each path, unless two are the same."""
-    short = [os.path.basename(os.path.abspath(name)) if os.path.exists(name) else name for name in names]
-    return [one if short.count(one) == 1 else name for one, name in zip(short, names, strict=True)]
+    last_parts = [os.path.basename(os.path.abspath(name)) if os.path.exists(name) else name for name in names]
+    return [last if last_parts.count(last) == 1 else name for last, name in zip(last_parts, names, strict=True)]
 
 
 def _port(text: str) -> int:

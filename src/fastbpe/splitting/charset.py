@@ -335,27 +335,27 @@ def _named_kind(kind: str, value: str) -> CharSet:
 @cache
 def _alike() -> tuple[list[int], list[list[int]]]:
     """Return the characters that have case variants, sorted, and the variants of each."""
-    others: dict[int, list[int]] = {}
+    variants: dict[int, list[int]] = {}
     for word in unicode_tables.CASE_PAIRS.split():
         first, count, step, distance = (int(number, 36) for number in word.split("."))
         for code_point in range(first, first + count * step, step):
-            others[code_point] = [code_point + distance]
-            others[code_point + distance] = [code_point]
+            variants[code_point] = [code_point + distance]
+            variants[code_point + distance] = [code_point]
     for word in unicode_tables.CASE_CLASSES.split():
         members = [int(number, 16) for number in word.split("+")]
         for code_point in members:
-            others[code_point] = [other for other in members if other != code_point]
-    cased = sorted(others)
-    return cased, [others[code_point] for code_point in cased]
+            variants[code_point] = [other for other in members if other != code_point]
+    cased = sorted(variants)
+    return cased, [variants[code_point] for code_point in cased]
 
 
 @lru_cache(maxsize=1024)
 def _case_closure(characters: CharSet) -> CharSet:
-    cased, others = _alike()
+    cased, variants = _alike()
     added = set()
     for low, high in characters.ranges:
         for index in range(bisect_right(cased, low - 1), bisect_right(cased, high)):
-            added.update(others[index])
+            added.update(variants[index])
     # Make ranges of neighbours first: a closure of all letters adds some 1,400 single characters.
     ranges = []
     for _, run in groupby(enumerate(sorted(added)), key=lambda item: item[1] - item[0]):

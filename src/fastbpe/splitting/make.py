@@ -33,7 +33,7 @@ def splitter_of_runs(*runs: tuple[CharSet, bool], keep_gaps: bool = False) -> Ru
     >>> splitter_of_runs((CharSet.of("ab"), False), (CharSet.of("!"), True)).pieces("ab!! b")
     [(0, 2), (2, 3), (3, 4), (5, 6)]
     """
-    return RunScanner([(one.ranges, single) for one, single in runs], keep_gaps=keep_gaps)
+    return RunScanner([(characters.ranges, single) for characters, single in runs], keep_gaps=keep_gaps)
 
 
 def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Splitter:

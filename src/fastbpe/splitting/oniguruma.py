@@ -91,7 +91,7 @@ def _of_several() -> frozenset[str]:
 def _folds_alone(character: str) -> bool:
     """Tell whether every case variant of a character is one character, and none occurs in a longer variant."""
     cases = [*CharSet.of(character).case_closure()]
-    return all(len(one.casefold()) == 1 for one in cases) and _of_several().isdisjoint(cases)
+    return all(len(variant.casefold()) == 1 for variant in cases) and _of_several().isdisjoint(cases)
 
 
 @lru_cache(maxsize=64)
@@ -171,6 +171,7 @@ class _Translation:
         raise PatternError(f"the split pattern {shown!r} at position {self.at}: {what}; {way_out}")
 
     def give(self, taken: str, given: str) -> None:
+        """Move past `taken` in the pattern, and append its translation."""
         self.at += len(taken)
         self.out.append(given)
 
@@ -192,7 +193,7 @@ class _Translation:
         self.give(character, character)
 
     def escape(self, *, in_brackets: bool) -> None:
-        rest = self.pattern[self.at : self.at + 80]
+        rest = self.pattern[self.at : self.at + 80]  # no escape is longer: properties have shorter names
         kind = rest[1:2]
         found = _CODE_POINT.match(rest)
         if found is not None:

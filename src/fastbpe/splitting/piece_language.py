@@ -102,6 +102,7 @@ class _Branch:
         if minimum > _MAX_COPIES or (maximum or 0) > _MAX_COPIES:
             self.is_exact = False
             minimum, maximum = min(minimum, _MAX_COPIES), None
+        # The required rounds, then a loop without a maximum, else a way to the end before each optional round.
         for _ in range(minimum):
             after = self.new_state()
             self.add(node.child, start, after)
@@ -165,7 +166,7 @@ class _Automaton:
         out: list[frozenset[int]] = []
         is_won = False  # an earlier branch has matched here
         for number, states in enumerate(sets):
-            moved = {end for one in states for members, end in self._moves[number][one] if class_ in members}
+            moved = {end for state in states for members, end in self._moves[number][state] if class_ in members}
             out.append(self.branches[number].reached(moved) if moved and not is_won else frozenset())
             is_won = is_won or (self.branches[number].is_exact and 1 in out[-1])
         # After an exact branch has matched, the sets of later branches are empty, and stay empty.

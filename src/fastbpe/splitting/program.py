@@ -185,7 +185,7 @@ class _Compiler:
         self._follow(first(node, ANYTHING))
         self.node(node, ANYTHING, sure=True)
         self._emit(Op.MATCH)
-        for at, label in self.jumps:
+        for at, label in self.jumps:  # at: index of the target in the code
             # Replace a jump to the end by an end: this saves an operation for each piece. The word before a target
             # can also be register 9, the number of JUMP; but then nine scopes around the target end before MATCH.
             is_end = self.code[at - 1] == Op.JUMP and self.code[label.at] == Op.MATCH
@@ -451,7 +451,7 @@ def _only_character(node: Chars) -> str | None:
 def _tables(choices: Sequence[_Choice]) -> tuple[array[int], array[int]]:
     """Return the tables that list, for each choice and next byte, the branches that can match."""
     tables, lists = array("I"), array("I", [0])
-    known: dict[tuple[int, ...], int] = {(): 0}
+    places: dict[tuple[int, ...], int] = {(): 0}  # list of targets → its index in `lists`
     for choice in choices:
         targets: list[list[int]] = [[] for _ in range(_N_SYMBOLS)]
         for mask, label in choice.branches:
@@ -460,10 +460,10 @@ def _tables(choices: Sequence[_Choice]) -> tuple[array[int], array[int]]:
                 targets[lowest.bit_length() - 1].append(label.at)
                 mask ^= lowest
         for each in map(tuple, targets):
-            if each not in known:
-                known[each] = len(lists)
+            if each not in places:
+                places[each] = len(lists)
                 lists.extend((*each, 0))
                 if len(lists) > MAX_LIST_WORDS:
                     raise UnsupportedError("too many branches begin with the same byte")
-            tables.append(known[each])
+            tables.append(places[each])
     return tables, lists

@@ -202,10 +202,10 @@ def _all_strings(node: Node) -> frozenset[tuple[int, ...]] | None:
     if isinstance(node, Concat):
         strings: frozenset[tuple[int, ...]] = frozenset([()])
         for part in node.parts:
-            more = _all_strings(part)
-            if more is None or len(strings) * len(more) > _MAX_ALTERNATIVES:
+            endings = _all_strings(part)
+            if endings is None or len(strings) * len(endings) > _MAX_ALTERNATIVES:
                 return None
-            strings = frozenset(a + b for a in strings for b in more)
+            strings = frozenset(a + b for a in strings for b in endings)
         return strings
     if isinstance(node, Alternation):
         sets = [_all_strings(branch) for branch in node.branches]

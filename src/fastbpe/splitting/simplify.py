@@ -106,7 +106,7 @@ def _add_singles(flat: list[Node], singles: list[Chars]) -> None:
 def _repeat(child: Node, minimum: int, maximum: int | None, mode: Mode) -> Node:
     if maximum == 0:
         return EMPTY
-    if (minimum, maximum) == (1, 1):
+    if (minimum, maximum) == (1, 1):  # {1}; possessive as {1}+, an atomic group
         return Atomic(child) if mode is Mode.POSSESSIVE else child
     if mode is Mode.GREEDY and maximum is None and minimum <= 1 and _is_greedy_run(child):
         # (a+)+ tries the same lengths as a+, in the same order, but each of them in 2**length ways.

@@ -89,5 +89,5 @@ def _brackets(pattern: str, start: int) -> str:
 def _means_the_same(one: str, other: str) -> bool:
     if simplified(parse(one)) == simplified(parse(other)):
         return True
-    known = recognise(one)
-    return known is not None and known == recognise(other)
+    scanner = recognise(one)
+    return scanner is not None and scanner == recognise(other)

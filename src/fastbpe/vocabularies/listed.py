@@ -69,12 +69,12 @@ class ListedMerges:
         Returns the last pair of each token that merging now makes. Shorter tokens come first, because longer ones
         may be made from them.
         """
-        made: dict[bytes, Pair] = {}
+        last_pairs: dict[bytes, Pair] = {}
         for token in sorted(tokens, key=len):
             parts, last = self.merge(token)
             if len(parts) == 2:
                 last = parts[0], parts[1]
                 self._priorities[last] = len(self._priorities)
             if len(parts) <= 2 and last is not None:
-                made[token] = last
-        return made
+                last_pairs[token] = last
+        return last_pairs

@@ -38,9 +38,9 @@ def choose(n: int, ranked: Iterable[int], makers: Makers, always: Collection[int
         if len(chosen) == n:
             return chosen
         if token not in chosen:
-            more = with_makers((token,), makers, chosen)
-            if len(chosen) + len(more) <= n:
-                chosen |= more
+            added = with_makers((token,), makers, chosen)
+            if len(chosen) + len(added) <= n:
+                chosen |= added
             else:
                 left_out.append(token)
     # The others needed too many new makers: now take the tokens whose makers are all chosen.

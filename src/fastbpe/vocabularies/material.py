@@ -49,7 +49,7 @@ class Material:
     always_found: tokens of kind NAME that are found in normalized text before merging,
         wherever their bytes occur.
     superwords: ids of tokens that merge two or more whole pieces.
-    make_keeps: function that returns the value of the property `keeps`.
+    make_keeps: function that returns the value of the property `keeps`; called once, when it is first read.
     """
 
     tokens: list[bytes]

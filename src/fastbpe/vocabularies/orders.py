@@ -64,9 +64,9 @@ def join(first: Levels[T], second: Levels[T]) -> Levels[T]:
 
 def moved_behind(levels: Levels[T], members: Mapping[T, object] | set[T]) -> Levels[T]:
     """Move some members after all others, and keep their order."""
-    left = [[member for member in level if member not in members] for level in levels]
+    others = [[member for member in level if member not in members] for level in levels]
     moved = [[member for member in level if member in members] for level in levels]
-    return [level for level in (*left, *moved) if level]
+    return [level for level in (*others, *moved) if level]
 
 
 def displaced(ranks: Sequence[int]) -> list[int]:

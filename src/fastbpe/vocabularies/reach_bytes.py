@@ -182,13 +182,13 @@ class ByteSearch:
             if inside is not None:
                 yield b"", inside
         for begin in (self._language.start, self._language.anywhere):
-            known: dict[_Place, _Place | None] = {}
+            places_after: dict[_Place, _Place | None] = {}  # place before the token → place after it
             for other, before, place in self._opened(begin) if head else self._begun(begin):
                 if not looks.one():
                     return
-                if place not in known:
-                    known[place] = self._read(place, token)
-                inside = known[place]
+                if place not in places_after:
+                    places_after[place] = self._read(place, token)
+                inside = places_after[place]
                 if inside is not None and inside not in dead and self._stand_apart(other, token_id):
                     yield before, inside
 

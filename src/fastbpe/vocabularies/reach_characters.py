@@ -75,7 +75,7 @@ def _judge_piece(material: Material, token_id: int, piece: str) -> Reason | None
 def _search(trial: Trial, token_id: int, piece: str) -> int:
     """Try texts in which characters of a piece, or a few others, precede and follow it. Returns their number."""
     letters = [*dict.fromkeys([*piece, "\x01", "a", " ", METASPACE])][:_MAX_LETTERS]
-    sides = [*letters, *(one + other for one in letters for other in letters)]
+    sides = [*letters, *(left + right for left in letters for right in letters)]
     n_texts = 0
     for around in (["", *letters], ["", *sides]):
         texts = [

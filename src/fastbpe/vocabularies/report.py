@@ -341,11 +341,11 @@ def parts_of(material: Material, ids: Iterable[int]) -> set[int]:
 
 def _shown_groups(groups: Mapping[int, Sequence[int] | None]) -> str:
     """Describe the groups of the longest number that is always split in the same way."""
-    known = {n: sizes for n, sizes in groups.items() if sizes is not None}
-    longest = max(known, default=0)
+    constant = {n: sizes for n, sizes in groups.items() if sizes is not None}
+    longest = max(constant, default=0)
     if not longest:
         return "depending on the digits"
-    shown = "+".join(map(str, known[longest]))
+    shown = "+".join(map(str, constant[longest]))
     if longest == max(groups):
         return f"{longest} digits as {shown}"
     return f"{longest} digits as {shown}; longer ones depending on the digits"

@@ -99,25 +99,25 @@ def search_tokens(
     if opened is not None:
         counts = count_ids(tokenizer, material, opened, Reporter(progress)).counts(len(material.tokens))
     data = None if text is None else text.encode(errors="surrogateescape")
-    listed = [*ids]
-    known: set[str] = set()
+    ranges = [*ids]
+    scripts: set[str] = set()
     found = []
     for i, (kind, token) in enumerate(zip(material.kinds, material.tokens, strict=True)):
         if kind is Kind.NONE:
             continue
         name = script_of_token(material, i)
-        known.add(name)
+        scripts.add(name)
         if (
-            (not listed or any(i in each for each in listed))
+            (not ranges or any(i in each for each in ranges))
             and (length is None or len(token) in length)
             and (data is None or data in token)
             and (pattern is None or pattern.search(token.decode(errors="surrogateescape")))
             and (script is None or script.casefold() == name.casefold())
         ):
             found.append(Found(i, token, kind.value, name, None if counts is None else counts[i]))
-    if script is not None and script.casefold() not in map(str.casefold, known):
+    if script is not None and script.casefold() not in map(str.casefold, scripts):
         raise ValueError(
-            f"no token has the script {script!r}; the scripts of the vocabulary are {', '.join(sorted(known))}"
+            f"no token has the script {script!r}; the scripts of the vocabulary are {', '.join(sorted(scripts))}"
         )
     if order == "longest":
         found.sort(key=lambda each: (-len(each.token), each.id))

@@ -104,8 +104,8 @@ def _found(ids: npt.NDArray[np.uint32], named: dict[str, int]) -> list[dict[str,
         named: names and ids of the tokens to look for.
     """
     names = {token_id: name for name, token_id in named.items()}
-    some = ids[np.isin(ids, [*names])] if names else ids[:0]
-    numbers, counts = np.unique(some, return_counts=True)
+    occurrences = ids[np.isin(ids, [*names])] if names else ids[:0]
+    numbers, counts = np.unique(occurrences, return_counts=True)
     return [{"name": visible_name(names[int(i)]), "count": int(n)} for i, n in zip(numbers, counts, strict=True)][
         :MAX_NAMED
     ]
@@ -254,8 +254,8 @@ def page(entries: Sequence[Entry], text: str, *, special: bool) -> Iterator[byte
         special: special tokens in the text become their ids.
     """
     allowed = "all" if special else ()
-    shown = ((entry.name, show(entry.tokenizer, text, allowed_special=allowed)) for entry in entries)
-    blocks = (html.Block(name, one.summary, one.tokens) for name, one in shown)
+    shown_texts = ((entry.name, show(entry.tokenizer, text, allowed_special=allowed)) for entry in entries)
+    blocks = (html.Block(name, shown.summary, shown.tokens) for name, shown in shown_texts)
     parts = html.page(blocks, Details())
-    while some := "".join(islice(parts, _PARTS_A_WRITE)):
-        yield some.encode()
+    while block := "".join(islice(parts, _PARTS_A_WRITE)):
+        yield block.encode()

@@ -57,7 +57,7 @@ def make_app(shelf: Shelf) -> Starlette:
         shelf: the tokenizers of the page.
     """
     questions = _Questions(shelf)
-    asked = {
+    endpoints = {
         "encode": questions.encode,
         "tokens": questions.tokens,
         "chat": questions.chat,
@@ -72,7 +72,7 @@ def make_app(shelf: Shelf) -> Starlette:
         routes=[
             *_file_routes(),
             Route("/api/page", questions.page, methods=["GET"]),
-            *(Route(f"/api/{name}", answer, methods=["POST"]) for name, answer in asked.items()),
+            *(Route(f"/api/{name}", answer, methods=["POST"]) for name, answer in endpoints.items()),
         ],
         exception_handlers={FastbpeError: _failure, ValueError: _failure, HTTPException: _refusal},
     )
@@ -144,7 +144,7 @@ class _Questions:
         wanted = _json(await request.body(), list)
         if len(wanted) > MAX_TOKENS:
             raise HTTPException(400, f"at most {MAX_TOKENS:,} tokens per request")
-        pairs = [_id_and_text(one) for one in wanted]
+        pairs = [_id_and_text(item) for item in wanted]
         return JSONResponse(await run_in_threadpool(answers.tokens, entry.for_chats, pairs))
 
     async def chat(self, request: Request) -> Response:
@@ -218,7 +218,7 @@ class _Questions:
         wanted = request.query_params.get("with", "").split(",")
         if len(wanted) > at_most:
             raise HTTPException(400, f"with: at most {at_most} tokenizers")
-        return [self._entry(one) for one in wanted]
+        return [self._entry(number) for number in wanted]
 
     def _entry(self, wanted: str) -> Entry:
         key, colon, size = wanted.partition(":")
@@ -279,8 +279,8 @@ def _messages(said: list[Any]) -> list[Message]:
     if len(said) > MAX_MESSAGES:
         raise HTTPException(400, f"at most {MAX_MESSAGES} messages")
     messages = []
-    for one in said:
-        role, content = (one.get("role"), one.get("content")) if isinstance(one, dict) else (None, None)
+    for item in said:
+        role, content = (item.get("role"), item.get("content")) if isinstance(item, dict) else (None, None)
         if role not in ROLES or not isinstance(content, str):
             raise HTTPException(
                 400, f"each message must have a role ({', '.join(ROLES)}) and a text as its content"
@@ -296,7 +296,7 @@ def _template(name: str | None, entry: Entry) -> ChatTemplate | OwnTemplate:
         if not has_jinja():
             raise HTTPException(400, 'chat templates need jinja2: pip install "fastbpe-tokenizer[chat]"')
         return entry.own_template
-    template = next((one for one in TEMPLATES if one.name == name), None)
+    template = next((known for known in TEMPLATES if known.name == name), None)
     if template is None:
         raise HTTPException(400, "no template has this name")
     return template

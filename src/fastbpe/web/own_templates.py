@@ -85,7 +85,7 @@ def render(template: OwnTemplate, messages: Sequence[Message]) -> Rendered:
     """
     clean = [Message(role, _without_surrogates(content)) for role, content in messages]
     before, after = (f"\ue000{secrets.token_hex(8)}{sign}\ue001" for sign in "<>")
-    plain, marked = _run(template, [clean, [_marked(one, before, after) for one in clean]])
+    plain, marked = _run(template, [clean, [_marked(message, before, after) for message in clean]])
     parts = _cut(marked, before, after)
     if parts is None or "".join(text for text, _ in parts) != plain:
         return Rendered([(plain, True)], True)
@@ -107,8 +107,8 @@ def _cut(text: str, before: str, after: str) -> Parts | None:
     parts: Parts = []
     first, *rest = text.split(before)
     parts.append((first, True))
-    for one in rest:
-        inside, mark, outside = one.partition(after)
+    for message_and_text in rest:
+        inside, mark, outside = message_and_text.partition(after)
         if not mark:
             return None
         parts += [(inside, False), (outside, True)]
@@ -132,7 +132,7 @@ def _run(template: OwnTemplate, conversations: Sequence[Sequence[Message]]) -> l
 def _variables(tokens: Mapping[str, str], messages: Sequence[Message]) -> dict[str, Any]:
     return {
         **tokens,
-        "messages": [one._asdict() for one in messages],
+        "messages": [message._asdict() for message in messages],
         "tools": None,
         "add_generation_prompt": True,
     }

@@ -102,7 +102,7 @@ class Shelf:
             )
             self._entries[self._next] = entry
             self._next += 1
-            added = [key for key, one in self._entries.items() if one.is_added]
+            added = [key for key, other in self._entries.items() if other.is_added]
             for key in added[:-MAX_ADDED]:
                 del self._entries[key]
         return entry

@@ -131,4 +131,4 @@ def template_of(special_tokens: Set[str]) -> str | None:
     >>> template_of({"<s>", "</s>"})
     'Llama 2'
     """
-    return next((one.name for one in TEMPLATES if special_tokens >= {*one.special_tokens}), None)
+    return next((template.name for template in TEMPLATES if special_tokens >= {*template.special_tokens}), None)

@@ -53,22 +53,22 @@ export async function encode(keys, text, special) {
   const buffer = await answer.arrayBuffer();
   const size = new DataView(buffer).getUint32(0, true);
   const found = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, size)));
-  let at = 4 + size;
-  for (const one of found.texts) {
-    const [ids, steps, lengths] = one.widths.map((width) => {
-      const numbers = new ARRAYS[width](buffer, at, one.n_tokens);
+  let at = 4 + size; // in the buffer: where the next array begins
+  for (const result of found.texts) {
+    const [ids, steps, lengths] = result.widths.map((width) => {
+      const numbers = new ARRAYS[width](buffer, at, result.n_tokens);
       at += 4 * Math.ceil(numbers.byteLength / 4);
       return numbers;
     });
-    const starts = new Uint32Array(one.n_tokens);
-    const ends = new Uint32Array(one.n_tokens);
+    const starts = new Uint32Array(result.n_tokens);
+    const ends = new Uint32Array(result.n_tokens);
     let start = 0;
     for (let i = 0; i < starts.length; i++) {
       start += steps[i]; // a negative step comes modulo 2**32, and the arrays store starts and ends so, too
       starts[i] = start;
       ends[i] = start + lengths[i];
     }
-    Object.assign(one, { ids, starts, ends });
+    Object.assign(result, { ids, starts, ends });
   }
   return found;
 }
@@ -91,7 +91,7 @@ export const file = async (key) => (await ask("file", { with: key }, "")).blob()
 export async function train(text, options, tell) {
   const answer = await ask("train", options, text);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
+  let rest = ""; // beginning of a line that is not complete yet
   let last = {};
   for (;;) {
     const { value, done } = await reader.read();

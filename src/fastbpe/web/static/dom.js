@@ -34,7 +34,7 @@ const HIDDEN = /[\p{C}\p{Zl}\p{Zp}]/gu; // characters without a shape; direction
 
 /** Show a note, or hide it if there is nothing to say. A character without a shape is shown as its code point. */
 export function showNote(element, said) {
-  element.textContent = said.replace(HIDDEN, (one) => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+  element.textContent = said.replace(HIDDEN, (character) => `⟨U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
   element.hidden = !said;
 }
 

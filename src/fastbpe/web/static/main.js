@@ -23,8 +23,9 @@ class Tokenizers {
     this.listeners.push(listener);
   }
 
-  add(one, maxAdded) {
-    this.list = [...this.list, one];
+  /** Add a tokenizer, and drop the oldest added ones beyond maxAdded, as the server does. */
+  add(tokenizer, maxAdded) {
+    this.list = [...this.list, tokenizer];
     const added = this.list.filter((other) => other.is_added);
     const gone = added.slice(0, Math.max(0, added.length - maxAdded));
     this.list = this.list.filter((other) => !gone.includes(other));
@@ -49,11 +50,11 @@ async function begin() {
 
   const tabs = [...byId("tabs").children];
   const choose = (tab) => {
-    for (const one of tabs) {
-      const isChosen = one === tab;
-      one.setAttribute("aria-selected", isChosen);
-      one.tabIndex = isChosen ? 0 : -1;
-      byId(one.getAttribute("aria-controls")).hidden = !isChosen;
+    for (const each of tabs) {
+      const isChosen = each === tab;
+      each.setAttribute("aria-selected", isChosen);
+      each.tabIndex = isChosen ? 0 : -1;
+      byId(each.getAttribute("aria-controls")).hidden = !isChosen;
     }
     complain("");
     pages[tab.id.slice("tab-".length)].refresh();

@@ -50,7 +50,7 @@ export class TextPage {
   /** Show a state again. Returns the names of tokenizers that the page does not have. */
   setState({ text, names, special }) {
     const { list } = this.tokenizers;
-    const found = names.map((name) => list.find((one) => one.name === name)).filter(Boolean);
+    const found = names.map((name) => list.find((tokenizer) => tokenizer.name === name)).filter(Boolean);
     if (found.length) {
       this.panels.forEach((panel) => panel.remove());
       this.panels = [];
@@ -58,7 +58,7 @@ export class TextPage {
     }
     byId("special").checked = special;
     this.setText(text);
-    return names.filter((name) => !list.some((one) => one.name === name));
+    return names.filter((name) => !list.some((tokenizer) => tokenizer.name === name));
   }
 
   async copyLink() {
@@ -89,7 +89,7 @@ export class TextPage {
     if (this.panels.length >= this.facts.max_tokenizers) return;
     const used = this.panels.map((panel) => panel.key);
     const { list } = this.tokenizers;
-    const free = list.findLast((one) => !used.includes(one.key)) ?? list[0];
+    const free = list.findLast((tokenizer) => !used.includes(tokenizer.key)) ?? list[0];
     const panel = new Panel(this, key ?? free.key, list);
     this.panels.push(panel);
     this.number();
@@ -109,7 +109,7 @@ export class TextPage {
   }
 
   removePanel(panel) {
-    this.panels = this.panels.filter((one) => one !== panel);
+    this.panels = this.panels.filter((other) => other !== panel);
     panel.remove();
     this.number();
     byId("add-panel").focus();
@@ -139,7 +139,7 @@ export class TextPage {
         const found = await encode(panels.map((panel) => panel.key), text, byId("special").checked);
         this.hideOld();
         byId("sizes").textContent = [counted(found.n_characters, "character"), counted(found.n_bytes, "byte")].join(", ");
-        const best = Math.min(...found.texts.map((one) => one.n_tokens));
+        const best = Math.min(...found.texts.map(({ n_tokens }) => n_tokens));
         await Promise.all(
           panels.map((panel, i) => panel.key === found.texts[i].key && panel.show(text, found, found.texts[i], best))
         );
@@ -240,8 +240,8 @@ class Panel {
 
   /** Write the first ids below the tokens. */
   showIds(ids) {
-    const more = ids.length - MAX_IDS;
-    const said = ids.subarray(0, MAX_IDS).join(" ") + (more > 0 ? ` … ${more.toLocaleString("en")} more` : "");
+    const nHidden = ids.length - MAX_IDS;
+    const said = ids.subarray(0, MAX_IDS).join(" ") + (nHidden > 0 ? ` … ${nHidden.toLocaleString("en")} more` : "");
     if (this.ids.textContent !== said) this.ids.textContent = said;
     this.ids.hidden = !ids.length;
   }
@@ -260,7 +260,7 @@ class Panel {
     const price = Number(this.price.value);
     if (this.price.value && price >= 0) said.push(`$${((n * price) / 1e6).toPrecision(3)} for this text`);
     this.said = [counted(n, "token"), ...said].join(", ");
-    this.counts.replaceChildren(make("strong", {}, counted(n, "token")), ...said.map((one) => make("span", {}, one)));
+    this.counts.replaceChildren(make("strong", {}, counted(n, "token")), ...said.map((phrase) => make("span", {}, phrase)));
   }
 
   async copyIds() {

@@ -65,9 +65,9 @@ export class Heights {
 
   /** Keep the height of a block that was drawn. Returns the difference from the height that it had. */
   keep(block, height) {
-    const more = height - this.heights[block];
+    const difference = height - this.heights[block];
     this.heights[block] = height;
-    return more;
+    return difference;
   }
 
   /** Keep the heights of the first blocks, as far as they are the same as before. */

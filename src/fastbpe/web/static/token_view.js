@@ -11,12 +11,12 @@ const PAGE = 100; // tokens that PageUp and PageDown pass
 
 let views = 0;
 let showsSigns = true;
-const all = new Set();
+const shownViews = new Set();
 
 /** Show or hide the signs for white space, in all views. */
 export function showSigns(wanted) {
   showsSigns = wanted;
-  for (const view of all) {
+  for (const view of shownViews) {
     view.drawn.clear();
     view.redraw();
   }
@@ -66,11 +66,11 @@ export class TokenView {
     });
     this.resizing = new ResizeObserver(() => this.measure());
     this.resizing.observe(this.list);
-    all.add(this);
+    shownViews.add(this);
   }
 
   remove() {
-    all.delete(this);
+    shownViews.delete(this);
     this.resizing.disconnect();
     this.list.remove();
     this.detail.remove();
@@ -160,8 +160,8 @@ export class TokenView {
     setChildren(this.middle, drawn.map(({ element }) => element));
     let above = 0; // pixels by which the blocks above the view are higher than was guessed
     drawn.forEach(({ element }, i) => {
-      const more = this.heights.keep(shown.first + i, element.offsetHeight);
-      if (element.offsetTop + element.offsetHeight < this.list.scrollTop) above += more;
+      const growth = this.heights.keep(shown.first + i, element.offsetHeight);
+      if (element.offsetTop + element.offsetHeight < this.list.scrollTop) above += growth;
     });
     if (Math.abs(above) >= 1) this.list.scrollTop += above;
     this.mark();
@@ -177,12 +177,12 @@ export class TokenView {
     const element = make("div", { role: "presentation" });
     tokens.forEach((token, i) => {
       if (!token) return; // it comes with the next drawing
-      const one = make("bdi", {
+      const option = make("bdi", {
         class: `c${(first + i) % N_COLOURS} ${token.kind}${token.is_superword ? " superword" : ""}`,
         role: "option",
         id: `${this.prefix}-${first + i}`,
       });
-      element.append(appendParts(one, token.parts));
+      element.append(appendParts(option, token.parts));
       if (token.ends_line && i < tokens.length - 1) element.append("\n");
     });
     return { first, tokens, element };
