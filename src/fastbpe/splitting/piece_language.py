@@ -173,6 +173,7 @@ class _Automaton:
         return tuple(out)
 
     def _find_states(self) -> None:
+        """Find the states by subset construction: each is a tuple of one set for each branch, as in `_step`."""
         start = tuple(branch.reached([0]) for branch in self.branches)
         numbers = {start: 0}
         listed = [start]

@@ -72,6 +72,7 @@ def _translated(pattern: str, as_group: bool) -> str:
 
 
 def _brackets(pattern: str, start: int) -> str:
+    """Return the class that begins at `start`, with the classes inside it."""
     depth, at = 0, start
     while at < len(pattern):
         if pattern[at] == "\\":

@@ -218,7 +218,7 @@ class ByteSearch:
         ways, todo, seen = self._known_opened[begin]
         at = 0
         while True:
-            while at < len(ways):
+            while at < len(ways):  # other searches extend `ways`, too, while this one waits
                 yield ways[at]
                 at += 1
             if not todo:
@@ -259,7 +259,7 @@ class ByteSearch:
                     continue
                 seen.add((other, key))
                 if not after.begun and self._language.may_end(after.states):
-                    yield behind + token
+                    yield behind + token  # longer ways through this token are not needed
                 else:
                     todo.append((other, after, key, behind + token))
 

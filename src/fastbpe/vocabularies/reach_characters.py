@@ -98,6 +98,7 @@ def _judge_byte(material: Material, trial: Trial, token_id: int) -> Reason | Non
     unknown = (text for text in characters_with(byte) if not _has_piece(material, text))
     kept = (text for text in unknown if _is_kept(material, text))
     first = [*islice(kept, _FIRST_TEXTS)]
+    # True if characters_with yields all characters of the byte, so that a proof is possible.
     is_complete = byte < 0x80 or (byte >= 0xC0 and len(range(*_range_of(byte))) <= _MAX_TEXTS)
     if is_complete and not first:
         has_unknown = not all(_has_piece(material, text) for text in characters_with(byte))

@@ -66,7 +66,7 @@ def _llama2(messages: Sequence[Message]) -> Parts:
     parts: Parts = []
     system = ""
     for role, content in messages:
-        if role == "system":
+        if role == "system":  # becomes part of the next user message
             system = content
         elif role == "user":
             parts.append(("<s>[INST] ", True))
