@@ -173,6 +173,15 @@ print(*[line.split()[1] for line in open("/proc/self/status") if line.startswith
             assert peaks[1] - peaks[0] < 4 << 20, (command, name)  # the files have 10 MB and more
 
 
+def test_part_without_ids_leaves_no_separator(run, model, tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("low")
+    parts = [([""], False), (["lo"], False), (["w"], True), (["", "w"], True)]
+    monkeypatch.setattr("fastbpe.cli.documents.read", lambda *arguments: iter(parts))
+    one, other = (fastbpe.load(model).encode(part) for part in ("lo", "w"))
+    found = run("encode", "-m", model, tmp_path / "a.txt", "--json").out.splitlines()
+    assert [json.loads(line) for line in found] == [one + other, [], other]
+
+
 @pytest.mark.daily
 def test_each_line_is_encoded_as_it_arrives(model):
     """Output is not held back until more input arrives."""

@@ -112,15 +112,18 @@ def run(args: argparse.Namespace) -> None:
     is_seen = sys.stdout is not None and sys.stdout.isatty()  # a bar between the ids would be in the way
     with Reporter(False if is_seen else None).phase("encoding", None, unit="B", unit_scale=True) as phase:
         for name in names:
-            number, is_start = 1, True
+            number, is_start, has_ids = 1, True, False  # has_ids: some ids of the document are written
             for texts, ends in documents.read(name, args, tokenizer, special):
                 for i, text in enumerate(texts, 1):
                     ids = _encode(encode, text, f"{streams.name_of(name)}:{number}")
-                    _write(ids, form, is_start=is_start)
+                    if is_start:
+                        streams.write(form.start)
+                    _write(ids, form, follows=has_ids)
+                    has_ids = has_ids or bool(ids)
                     is_start = i < len(texts) or ends  # only the last text may go on in the next batch
                     if is_start:
                         streams.write(form.end)
-                        number += 1
+                        number, has_ids = number + 1, False
                 phase.update(utf8_size(texts))
 
 
@@ -146,10 +149,8 @@ def _encode(encode: Encode, text: str | bytes, where: str) -> list[int]:
         raise ValueError(f"{where}: {error}") from None
 
 
-def _write(ids: list[int], form: _Form, *, is_start: bool) -> None:
-    """Write ids on the line of their document. is_start: these are its first ids."""
-    if is_start:
-        streams.write(form.start)
+def _write(ids: list[int], form: _Form, *, follows: bool) -> None:
+    """Write ids on the line of their document. follows: other ids of the document are before them."""
     for start in range(0, len(ids), _IDS_A_WRITE):
-        before = form.between if start or not is_start else ""
+        before = form.between if start or follows else ""
         streams.write((before + form.between.join(map(str, ids[start : start + _IDS_A_WRITE]))).encode())
