@@ -110,6 +110,13 @@ def test_unsupported_folder_names_the_reason(config: dict[str, Any], said: str, 
         fastbpe.load(fill(tmp_path, **config))
 
 
+def test_older_file_with_tokens_that_are_no_list_raises_format_error(tmp_path: Path) -> None:
+    fill(tmp_path, extra_special_tokens=["<extra_id_0>"])
+    folder_grid.write({"special_tokens_map.json": b'{"additional_special_tokens": 5}'}, tmp_path)
+    with pytest.raises(FormatError, match="additional_special_tokens must be a list, not 5"):
+        fastbpe.load(tmp_path)
+
+
 def test_arguments_that_the_class_decides_are_refused(tmp_path: Path) -> None:
     folder_grid.check_refused_arguments(fill(tmp_path))
 

@@ -8,6 +8,7 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer
+from fastbpe.formats import chat_templates
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import PieceType
 from helpers.codepoint_models import model_of
@@ -259,6 +260,14 @@ def test_damage_is_named_with_its_file(files: dict[str, Any], message: str, tmp_
         fastbpe.load(tmp_path, pattern="gpt2")
     assert message in str(error.value)
     assert str(tmp_path) in str(error.value)
+
+
+def test_chat_template_whose_name_is_no_text_is_ignored(tmp_path: Path) -> None:
+    named = {"name": "tool", "template": "{{ messages }}"}
+    fill(tmp_path, tokenizer_config={"chat_template": [{**named, "name": ["tool"]}, named]})
+    chat = chat_templates.find(tmp_path)
+    assert chat is not None
+    assert chat.templates == {"tool": "{{ messages }}"}
 
 
 def test_equal_tokens_of_two_files_count_once(tmp_path: Path) -> None:

@@ -474,6 +474,15 @@ def test_vocabulary_that_marks_the_ends_of_words_is_one_of_characters(
             fastbpe.load(source, pattern="gpt2")
 
 
+@pytest.mark.parametrize("character", ["é", "日", "😀", '"', "\\"])
+def test_escaped_characters_with_word_ends_are_recognised(character: str) -> None:
+    vocab = {character: 0, f"{character}</w>": 1}
+    for ensure_ascii in (True, False):
+        data = json.dumps(vocab, ensure_ascii=ensure_ascii).encode()
+        assert gpt2.marks_words(data, b"")
+        assert not gpt2.marks_words(data, f"{character} </w>\n".encode())
+
+
 def test_vocabulary_that_has_learned_word_ends_in_html_loads(tmp_path: Path) -> None:
     vocab = {text_of(bytes([i])): i for i in range(256)}
     merges = ["< /", "</ w", "</w >", "n </w>", "b </w>"]

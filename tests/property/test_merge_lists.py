@@ -78,3 +78,10 @@ def test_invalid_piece_ends_are_distinguished_from_bad_merges(ends: tuple[int, .
     bad = merges_as_scores.first_bad(b"abab", array("I", ends).tobytes(), merges)
     assert bad == (0 if ends == (1, 2, 3) else -1)
     assert merges_as_scores.first_bad(b"abab", array("I", (1, 2, 4)).tobytes()[:-1], merges) == -1
+
+
+def test_piece_that_ends_within_a_character_is_not_read_past_its_end() -> None:
+    """Only a damaged file has such pieces. Each byte that begins no whole character is then a symbol."""
+    piece_bytes, piece_ends = pack_pieces([b"a", b"\xe3", b"a\xe3"])
+    merges = memoryview(pack_merges([(0, 1, 2)])).cast("I")
+    assert merges_as_scores.rescore(piece_bytes, piece_ends, bytes([1, 1, 1]), merges, False, 7)[1] == []

@@ -87,15 +87,15 @@ def read(
     added = python_backend.added_tokens(named, vocab, fail, may_strip=True)
     first = (token.content for token in added[:n_first])
     rows = python_backend.with_added([*first, *BYTE_NAMES], added, fail)
-    kinds = bytes([PieceType.CONTROL] * n_first + [PieceType.BYTE] * N_BYTES)
-    for token in added:
+    types = bytes([PieceType.CONTROL] * n_first + [PieceType.BYTE] * N_BYTES)
+    for token in added:  # in the class, each byte is a token of one character; in the model, it is named <0x41>
         if len(token.content) < 2 or token.content in BYTE_NAMES or token.content.strip() != token.content:
             fail(
                 f"the token {token.content!r:.60} has fewer than two characters, names a byte, or has white space "
                 "at an end"
             )
-        if token.id >= len(kinds):
-            kinds += bytes([PieceType.CONTROL if token.special else PieceType.USER_DEFINED])
+        if token.id >= len(types):
+            types += bytes([PieceType.CONTROL if token.special else PieceType.USER_DEFINED])
     ids = {token.content: token.id for token in added}
     before = [ids[named.roles[role]] for role in kind.before]
     behind = ids[named.roles[kind.behind]]
@@ -104,7 +104,7 @@ def read(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
         scores=bytes(4 * len(rows)),
-        types=kinds,
+        types=types,
         trainer=specs.make(specs.TRAINER, {"model_type": "char", "byte_fallback": True, **_NO_ROLES}),
         normalizer=specs.make(specs.NORMALIZER, dict.fromkeys(_OPTIONS, False)),
         added_tokens=added,
@@ -150,12 +150,17 @@ def _read_dia(folder: str, config: Mapping[str, Any], fail: Callable[[str], NoRe
 def _extra(
     folder: str, config: Mapping[str, Any], named: NamedTokens, n_extra: int, fail: Callable[[str], NoReturn]
 ) -> Sequence[Definition]:
-    """Return the special tokens without a role: the tokens that a file lists, or else <extra_id_0> and so on."""
+    """Return the special tokens without a role: the tokens that a file lists, or else <extra_id_0> and so on.
+
+    As in transformers, additional_special_tokens must then contain all <extra_id_…>, unless it is empty.
+    """
     n = config.get("extra_ids", n_extra)
     if type(n) is not int or n > 1 << 16:
         fail(f"extra_ids must be an integer up to {1 << 16}, not {n!r:.60}")
     older = {} if "added_tokens_decoder" in config else read_object(os.path.join(folder, MAP))
     listed = older.get(_ADDITIONAL, config.get(_ADDITIONAL) if config.get("extra_special_tokens") else None)
+    if listed is not None and not isinstance(listed, list):
+        fail(f"{_ADDITIONAL} must be a list, not {listed!r:.60}")
     found = {str(token) for token in listed or () if "extra_id" in str(token)}
     if listed and 0 < n != len(found):
         fail(f"{_ADDITIONAL} has {counted(len(found), 'token')} <extra_id_…>, but extra_ids is {n}")
@@ -166,17 +171,17 @@ def _extra(
 
 def _decoder(named: NamedTokens, class_name: str, fail: Callable[[str], NoReturn]) -> dict[int, Definition]:
     """Return id → token: the tokens of roles have the first ids, unless added_tokens_decoder has others there."""
-    found = {token.content: token for token in named.decoder.values()}
+    defined = {token.content: token for token in named.decoder.values()}
     first: dict[int, Definition] = {}
     kind = CLASSES[class_name]
     for i, role in enumerate(kind.first):
         token = named.named.get(f"{role}_token")
         if token is None:
             fail(f"the class {class_name}Tokenizer needs a {role}_token")
-        own = token._replace(lstrip=True, rstrip=True) if token.is_text and kind.strips else token
-        first[i] = found.get(token.content, own)
-    made = {**first, **named.decoder}
-    contents = [token.content for token in made.values()]
+        default = token._replace(lstrip=True, rstrip=True) if token.is_text and kind.strips else token
+        first[i] = defined.get(token.content, default)
+    by_id = {**first, **named.decoder}
+    contents = [token.content for token in by_id.values()]
     if len({*contents}) < len(contents):
-        fail(f"two ids have the token {next(one for one in contents if contents.count(one) > 1)!r:.60}")
-    return made
+        fail(f"two ids have the token {next(text for text in contents if contents.count(text) > 1)!r:.60}")
+    return by_id

@@ -37,7 +37,7 @@ def find(folder: Path) -> Chat | None:
     if not texts:
         return None
     sources = (config, read_object(folder / _MAP))
-    named = {role: next(filter(None, (name_of(one.get(role)) for one in sources)), None) for role in _TOKENS}
+    named = {role: next(filter(None, (name_of(file.get(role)) for file in sources)), None) for role in _TOKENS}
     return Chat(texts, {role: name for role, name in named.items() if name is not None})
 
 
@@ -53,7 +53,8 @@ def _files(folder: Path) -> dict[str, str]:
 def _of_config(value: Any, where: Path) -> dict[str, str]:
     """Read `chat_template` of a tokenizer_config.json: one text, or several with names. Ignores anything else."""
     if isinstance(value, list):
-        value = {one.get("name"): one.get("template") for one in value if isinstance(one, Mapping)}
+        entries = (entry for entry in value if isinstance(entry, Mapping) and isinstance(entry.get("name"), str))
+        value = {entry["name"]: entry.get("template") for entry in entries}
     texts = value if isinstance(value, Mapping) else {DEFAULT: value}
     found = {name: text for name, text in texts.items() if isinstance(name, str) and isinstance(text, str)}
     if any(len(text) > MAX_TEMPLATE_BYTES for text in found.values()):

@@ -48,10 +48,17 @@ _KNOWN: Mapping[str, tuple[str, str]] = {
     "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5": ("gpt2", "gpt2"),
     "b8e04af9c950e393054010dcef499c3f005e803e9b2da1a09b96a26c33266eb1": ("qwen2", "qwen2"),
 }
+# Start of a vocab.json, and a line of merges.txt: two texts of the characters that stand for bytes.
 _ENTRY = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)+"\s*:\s*[0-9]+\s*[,}]')
 _LINE = re.compile(r"[!-~¡-¬®-ÿĀ-Ń]+ [!-~¡-¬®-ÿĀ-Ń]+\r?")
-_SINGLE = re.compile(rb'"(?:[^"\\\\]|\\\\.|[\xc2-\xf4][\x80-\xbf]+)"\s*:')
-_MARKED = re.compile(rb'"((?:[^"\\\\]|\\\\.|[\xc2-\xf4][\x80-\xbf]+))</w>"\s*:')
+# One character in a JSON string: ASCII or UTF-8, a surrogate pair, or another escape.
+_CHARACTER = (
+    rb'(?:[^"\\\x80-\xff]|[\xc2-\xf4][\x80-\xbf]+'
+    rb'|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt])'
+)
+# Keys of vocab.json that are one character, alone and with `</w>`.
+_SINGLE = re.compile(rb'"%s"\s*:' % _CHARACTER)
+_MARKED = re.compile(rb'"(%s)</w>"\s*:' % _CHARACTER)
 # A token that no merge makes is special if it looks like this. Other tokens without a merge fill up a vocabulary,
 # or lost their merges when it was cut: no text becomes them.
 _SPECIAL = re.compile(rb"<[!-;=?-~]+>|\[[A-Z_]+[0-9]*\]")
@@ -88,8 +95,17 @@ def marks_words(vocab: bytes, merges: bytes) -> bool:
             used.update(pair)
     if any(token.endswith(end) and token != end for token in used - made):
         return True
-    bases = [match[1] for match in _MARKED.finditer(vocab) if match[1] + end not in made]
+    marked = (_unescaped(match[1]) for match in _MARKED.finditer(vocab))
+    bases = [character for character in marked if character + end not in made]
     return bool(bases) and 2 * len(bases) >= len(_SINGLE.findall(vocab))
+
+
+def _unescaped(character: bytes) -> bytes:
+    """Return the UTF-8 of a character that _CHARACTER matches."""
+    if character[:1] != b"\\":
+        return character
+    text: str = json.loads(b'"%s"' % character)
+    return text.encode("utf-8", "surrogatepass")
 
 
 def sibling(path: str, data: Buffer, *, is_vocab: bool) -> str:
@@ -221,16 +237,16 @@ def parse(
 
 def _misses_bytes(flat: bytes, ends: bytes) -> bool:
     """Tell whether some byte has no token. Encoding leaves such bytes out, as tokenizers does."""
-    starts = memoryview(ends).cast("I")
-    found = {flat[end - 1] for start, end in zip(chain((0,), starts), starts, strict=False) if end == start + 1}
+    places = memoryview(ends).cast("I")
+    found = {flat[end - 1] for start, end in zip(chain((0,), places), places, strict=False) if end == start + 1}
     return len(found) < 256
 
 
 def _refuse_characters(contents: Contents, named: NamedTokens | None, where: tuple[str, str]) -> None:
     """Refuse a vocabulary whose characters do not represent bytes."""
-    ours = set() if named is None else {token.content for token in (*named.decoder.values(), *named.extra)}
+    added = set() if named is None else {token.content for token in (*named.decoder.values(), *named.extra)}
     for text, token_id in contents.names.items():
-        if len(text) == 1 and text not in ours and not text.isascii() and not text.isspace():
+        if len(text) == 1 and text not in added and not text.isascii() and not text.isspace():
             raise FormatError(
                 f"{where[0]}: token {token_id}, {text!r}, is a character that stands for no byte, {_OF_CHARACTERS}"
             )
@@ -251,10 +267,12 @@ def _with_named(
         added += [
             AddedToken(name, i) for name, i in contents.names.items() if i not in {token.id for token in added}
         ]
-    used = {*contents.unmade}.difference(memoryview(contents.merges).cast("I"))
+    in_no_merge = {*contents.unmade}.difference(memoryview(contents.merges).cast("I"))
     by_name = {*byte_vocabulary.found_by_name(added)}
     dropped = [
-        token.id for token in added if token.content in by_name and token.id in used and contents.token(token.id)
+        token.id
+        for token in added
+        if token.content in by_name and token.id in in_no_merge and contents.token(token.id)
     ]
     ordinary = {i for i, token in enumerate(tokens) if token}.difference(dropped)
     special, others = byte_vocabulary.plain_special(added, ids.get, ordinary)
@@ -292,14 +310,15 @@ def are_known(special_tokens: Iterable[str]) -> bool:
 
 
 def _read(vocab: Buffer, merges: Buffer, where: tuple[str, str]) -> Contents:
-    plain = _gpt2.read(vocab or b"\n", merges or b"\n")
+    plain = _gpt2.read(vocab, merges)
     if plain is not None:
+        token_bytes, token_ends, triples, named, unmade = plain
         try:
-            names = {loads(text): token_id for text, token_id in plain[3]}
+            names = {loads(text): token_id for text, token_id in named}
         except ValueError:
             names = {}
-        if len(names) == len(plain[3]):
-            return Contents(*plain[:3], names, plain[4])
+        if len(names) == len(named):  # else a text appears twice: the slow reader tells which
+            return Contents(token_bytes, token_ends, triples, names, unmade)
     return read_slowly(bytes(vocab), bytes(merges), where)
 
 
@@ -358,7 +377,7 @@ class _Pairs(list[tuple[str, object]]):
     """Keys and values of a JSON object, including repeated keys."""
 
     def __repr__(self) -> str:
-        return "{...}"
+        return "{...}"  # for the error about an object in place of an id
 
 
 def _read_merges(data: bytes, ids: Mapping[bytes, int], where: str) -> list[tuple[int, int, int]]:

@@ -357,7 +357,7 @@ cdef uint32_t _merge_alone(const Pieces* pieces, const Merges* listed, uint32_t 
     while at < n_bytes:
         if n == MAX_CHARACTERS:
             return 0
-        size = _character_bytes(text[at])
+        size = min(_character_bytes(text[at]), n_bytes - at)  # a piece of a damaged file may end within a character
         symbols[n] = _find(pieces, text + at, size)
         n += 1
         at += size
