@@ -93,9 +93,9 @@ cdef bint _read_vocab(Files* files, const uint8_t* at, size_t n_bytes) noexcept 
     cdef size_t max_tokens = 1, i
     for i in range(n_bytes):
         max_tokens += at[i] == c':'
-    files.bytes_ = to = <uint8_t*> malloc(n_bytes)
+    files.bytes_ = to = <uint8_t*> malloc(n_bytes)  # enough: no token has more bytes than its JSON string
     files.tokens = <Token*> malloc(max_tokens * sizeof(Token))
-    if to == NULL or files.tokens == NULL or max_tokens >= (<size_t> 1 << 31):
+    if to == NULL or files.tokens == NULL or max_tokens >= (<size_t> 1 << 31):  # `files.n` has 32 bits
         return False
     at = read_sign(skip_space(at, end), end, c'{')
     while at != NULL:
@@ -159,28 +159,27 @@ cdef bint _index(Files* files) noexcept nogil:
     if out of memory. Two names with the same text are not found here.
     """
     cdef uint32_t i
-    cdef size_t at
+    cdef size_t slot, n_slots = 4
     cdef Token* token
-    files.mask = 4
-    while files.mask < <size_t> files.n * 2:
-        files.mask *= 2
+    while n_slots < <size_t> files.n * 2:
+        n_slots *= 2
+    files.mask = n_slots - 1
     if files.max_id > MAX_UNUSED_IDS + <uint64_t> (UNUSED_PER_TOKEN + 1) * files.n:
         return False
-    files.slots = <uint32_t*> calloc(files.mask, sizeof(uint32_t))
+    files.slots = <uint32_t*> calloc(n_slots, sizeof(uint32_t))
     files.by_id = <uint32_t*> calloc(<size_t> files.max_id + 1, sizeof(uint32_t))
     if files.slots == NULL or files.by_id == NULL:
         return False
-    files.mask -= 1
     for i in range(files.n):
         token = &files.tokens[i]
         if files.by_id[token.id]:
             return False
         files.by_id[token.id] = i + 1
         if not token.is_name:
-            at = _slot(files, token.data, token.n_bytes)
-            if files.slots[at]:
+            slot = _slot(files, token.data, token.n_bytes)
+            if files.slots[slot]:
                 return False
-            files.slots[at] = i + 1
+            files.slots[slot] = i + 1
     return True
 
 
@@ -205,7 +204,7 @@ cdef bint _read_merges(Files* files, const uint8_t* at, size_t n_bytes) noexcept
     cdef size_t max_merges = 1, i
     for i in range(n_bytes):
         max_merges += at[i] == c'\n'
-    files.line = <uint8_t*> malloc(n_bytes)
+    files.line = <uint8_t*> malloc(n_bytes)  # enough: no token has more bytes than its characters in the file
     files.merges = <uint32_t*> malloc(max_merges * 3 * sizeof(uint32_t))
     files.made = <uint8_t*> calloc(<size_t> files.max_id + 1, 1)
     if files.line == NULL or files.merges == NULL or files.made == NULL:
@@ -261,14 +260,14 @@ cdef inline uint32_t _guess_merged(const Files* files, size_t n) noexcept nogil:
         The index in `tokens` plus one; 0: this is the first merge, or that id has no token with the n bytes in
         `files.line`.
     """
-    cdef uint32_t token_id, at
+    cdef uint32_t token_id, found
     if not files.n_merges:
         return 0
     token_id = files.merges[3 * files.n_merges - 1] + 1
-    at = files.by_id[token_id] if token_id <= files.max_id else 0
-    if not at or files.tokens[at - 1].is_name or files.tokens[at - 1].n_bytes != n:
+    found = files.by_id[token_id] if token_id <= files.max_id else 0
+    if not found or files.tokens[found - 1].is_name or files.tokens[found - 1].n_bytes != n:
         return 0
-    return at if same_bytes(files.tokens[at - 1].data, files.line, n) else 0
+    return found if same_bytes(files.tokens[found - 1].data, files.line, n) else 0
 
 
 cdef tuple _results(const Files* files):

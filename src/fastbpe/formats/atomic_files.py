@@ -99,10 +99,10 @@ def check_parent(path: str | os.PathLike[str]) -> None:
     """Raise FileNotFoundError, with the name of the missing folder, unless the folder of a new file exists."""
     parent = os.path.dirname(os.path.abspath(path))
     if not os.path.exists(parent):
-        told = f"{os.strerror(errno.ENOENT)}: there is no folder {os.fsdecode(parent)}; create it first"
+        problem = f"{os.strerror(errno.ENOENT)}: there is no folder {os.fsdecode(parent)}; create it first"
         if "://" in os.fsdecode(path):
-            told = "addresses are not supported here: write to a folder on this machine, then upload the file"
-        raise FileNotFoundError(errno.ENOENT, told, os.fspath(path))
+            problem = "addresses are not supported here: write to a folder on this machine, then upload the file"
+        raise FileNotFoundError(errno.ENOENT, problem, os.fspath(path))
 
 
 def _check_writable(target: str) -> None:
@@ -111,26 +111,27 @@ def _check_writable(target: str) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
 
 
-def _write_all(places: Mapping[str, bytes]) -> None:
+def _write_all(files: Mapping[str, bytes]) -> None:
+    """Write all files, or restore the old ones. files: path → bytes."""
     import shutil  # here: reading does not need it
 
-    for target in places:
+    for target in files:
         _check_writable(target)
     undo: list[Callable[[], object]] = []
-    with contextlib.ExitStack() as own:
+    with contextlib.ExitStack() as temporary_files:  # removes those that were not renamed
         try:
-            beside: dict[str, str] = {}
-            kept: dict[str, str] = {}
-            for target, data in places.items():
-                beside[target] = own.enter_context(own_file(target))
-                _fill(beside[target], methodcaller("write", data))
+            new: dict[str, str] = {}  # path → temporary file with the new bytes
+            old: dict[str, str] = {}  # path → temporary copy of the old file, if there was one
+            for target, data in files.items():
+                new[target] = temporary_files.enter_context(own_file(target))
+                _fill(new[target], methodcaller("write", data))
                 if os.path.isfile(target):
-                    kept[target] = own.enter_context(own_file(target))
-                    shutil.copyfile(target, kept[target])
-            for target in places:
-                file_locks.replace(beside[target], target)
+                    old[target] = temporary_files.enter_context(own_file(target))
+                    shutil.copyfile(target, old[target])
+            for target in files:
+                file_locks.replace(new[target], target)
                 undo.append(
-                    partial(os.replace, kept[target], target) if target in kept else partial(os.unlink, target)
+                    partial(os.replace, old[target], target) if target in old else partial(os.unlink, target)
                 )
         except BaseException:
             for step in reversed(undo):
@@ -140,9 +141,9 @@ def _write_all(places: Mapping[str, bytes]) -> None:
 
 
 def _write_beside(target: str, fill: Callable[[IO[bytes]], object]) -> None:
-    with own_file(target) as beside:
-        _fill(beside, fill)
-        file_locks.replace(beside, target)
+    with own_file(target) as temporary:
+        _fill(temporary, fill)
+        file_locks.replace(temporary, target)
 
 
 def _fill(path: str, fill: Callable[[IO[bytes]], object]) -> None:

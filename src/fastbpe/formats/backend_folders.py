@@ -42,15 +42,15 @@ def read(
     named = named_tokens.read(folder, Settings({} if is_sw3 else table_folders.CLASSES[class_name].roles))
     if is_sw3:
         named = _with_roles(named, "gpt-sw3-7b" in folder)
-    own = [piece.decode("utf-8", "surrogateescape") for piece in model.pieces]
-    ids = {piece: i for i, piece in enumerate(own)}
+    model_pieces = [piece.decode("utf-8", "surrogateescape") for piece in model.pieces]
+    ids = {piece: i for i, piece in enumerate(model_pieces)}
     added = python_backend.added_tokens(named, ids, fail, may_strip=True)
-    pieces = python_backend.with_added(own, added, fail)
-    kinds = bytearray(model.types)
+    pieces = python_backend.with_added(model_pieces, added, fail)
+    types = bytearray(model.types)
     for token in added:
-        if token.id >= len(own):
-            kinds.append(PieceType.CONTROL if token.special else PieceType.USER_DEFINED)
-        elif not token.special and kinds[token.id] != PieceType.NORMAL:
+        if token.id >= len(model_pieces):
+            types.append(PieceType.CONTROL if token.special else PieceType.USER_DEFINED)
+        elif not token.special and types[token.id] != PieceType.NORMAL:
             fail(
                 f"the token {token.content!r:.60} is not special, but its piece in the .model is not of the type "
                 "NORMAL"
@@ -60,7 +60,7 @@ def read(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
         scores=model.scores + bytes(4 * (len(pieces) - len(model.types))),
-        types=bytes(kinds),
+        types=bytes(types),
         serialized=b"",
         added_tokens=added,
         template=((), ()),

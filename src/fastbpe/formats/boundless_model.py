@@ -122,6 +122,7 @@ class _Lines:
 
 
 def _is_number(text: str) -> bool:
+    """Tell whether a text is a number below 10**9, which all tables can store."""
     return text.isascii() and text.isdecimal() and len(text) <= 9
 
 
@@ -193,7 +194,7 @@ def _read_section(lines: _Lines, name: str, ids: Mapping[bytes, int]) -> tuple[d
             f"the model deletes {n} tokens (PickyBPE), which fastbpe does not support; use BoundlessBPE's "
             "own code, or train a model with tau above 1"
         )
-    rows.sort()
+    rows.sort()  # by number; the first may be any, because only the order matters
     if len({row[1:3] for row in rows}) < len(rows):
         lines.fail(f"two merges of the section {name!r} join the same two tokens")
     if any(row[0] != rows[0][0] + i for i, row in enumerate(rows)):

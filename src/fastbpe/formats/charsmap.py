@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from fastbpe.formats.byte_order import little_endian
 
-_LABEL, _HAS_VALUE, _WIDE, _VALUE = 0x800000FF, 0x100, 0x200, 0x7FFFFFFF  # bits of a unit
+# Bits of a unit. A value has bit 31, which the label includes, so that no value is taken for the child of a byte.
+_LABEL, _HAS_VALUE, _WIDE, _VALUE = 0x800000FF, 0x100, 0x200, 0x7FFFFFFF
 
 
 class Charsmap:
@@ -36,7 +37,7 @@ class Charsmap:
         units = self._units
         base = _offset(units[0])
         for n, byte in enumerate(data, 1):
-            at = base ^ byte
+            at = base ^ byte  # for byte 0, the place of a value
             if not byte or at >= len(units) or units[at] & _LABEL != byte:
                 return
             base = at ^ _offset(units[at])
@@ -46,6 +47,7 @@ class Charsmap:
 
 
 def _offset(unit: int) -> int:
+    """Return the number that turns the index of a unit into its base by xor: bits 10 to 31, shifted if _WIDE."""
     return (unit >> 10) << ((unit & _WIDE) >> 6)
 
 

@@ -92,7 +92,7 @@ def _read_files(
         if table_folders.finds(where, name):
             _check_no_pattern(pattern, where)
             return table_folders.read(where, config, name, special_tokens)
-    if name in class_settings.OF_BYTES and not os.path.isfile(os.path.join(where, folder.ALONE[0])):
+    if name in class_settings.OF_BYTES and not os.path.isfile(os.path.join(where, folder.JSON)):
         from fastbpe.formats import byte_folders  # here: other folders do not need it
 
         _check_no_pattern(pattern, where)
@@ -111,12 +111,12 @@ def _read_files(
     try:
         paths = folder.find(where)
     except FormatError as error:
-        if told := class_settings.reason(name):
+        if reason := class_settings.reason(name):
             raise FormatError(
-                f"{error}; it is a folder for the class {name}Tokenizer{told}: {class_settings.way_out(name)}"
+                f"{error}; it is a folder for the class {name}Tokenizer{reason}: {class_settings.way_out(name)}"
             ) from None
         raise
-    if os.path.basename(paths[0]) == folder.ALONE[0]:
+    if os.path.basename(paths[0]) == folder.JSON:
         if name in class_settings.IN_PYTHON:
             paths = folder.find(where, beside_json=True) or paths
         elif pattern is None and (found := _read_by_class(where, paths[0], config, name, special_tokens)):
@@ -132,17 +132,17 @@ def _read_files(
             return esm_vocabulary.read(where, paths[0], special_tokens)
         return bert_vocabulary.read(where, paths[0], config, name, special_tokens)
     name = (class_settings.class_of_parts if len(paths) == 2 else class_settings.class_of)(config, model_config)
-    is_json = os.path.basename(paths[0]) == folder.ALONE[0]  # such a file has its own steps
+    is_json = os.path.basename(paths[0]) == folder.JSON  # such a file has its own steps
     settings = None if is_json else class_settings.CLASSES.get(name)
-    is_pieces = _is_sentencepiece(map_file(paths[0]))
-    if is_pieces and class_settings.takes_two_files(name) and (pair := folder.find_pair(where)):
-        paths, is_pieces = pair, False
-    if is_pieces and name in piece_classes.CLASSES:
+    is_sentencepiece = _is_sentencepiece(map_file(paths[0]))
+    if is_sentencepiece and class_settings.takes_two_files(name) and (pair := folder.find_pair(where)):
+        paths, is_sentencepiece = pair, False
+    if is_sentencepiece and name in piece_classes.CLASSES:
         from fastbpe.formats import piece_folders  # here: few folders have no tokenizer.json
 
         _check_no_pattern(pattern, paths[0])
         return piece_folders.read(where, paths[0], config, name, special_tokens)
-    if is_pieces and class_settings.has_own_pieces(name):
+    if is_sentencepiece and class_settings.has_own_pieces(name):
         raise FormatError(
             f"{paths[0]}: the class {name}Tokenizer gives other ids than this model"
             f"{class_settings.reason(name)}: "
@@ -159,7 +159,7 @@ def _read_files(
             )
             made = _read_prepared(where, paths[0], prepared, special_tokens)
             return made if pattern is None else _with_pattern(made, pattern, paths[0])
-    named = named_tokens.read(where, settings, beside_pieces=is_pieces)
+    named = named_tokens.read(where, settings, beside_pieces=is_sentencepiece)
     if pattern is None and paths[0].endswith("tiktoken.model"):
         pattern = class_settings.pattern_of_ranks(config)
     kept = named if special_tokens is None else None  # special_tokens= replaces the tokens that the files name
@@ -170,6 +170,7 @@ def _read_files(
         model = _read_beside(paths[0], pattern, special_tokens, kept)
     puts_space = settings is not None and config.get("add_prefix_space", settings.prefix_space)
     if len(paths) == 2 and settings is not None and puts_space and isinstance(model, Model):
+        # The step that puts the space is not the first one, so each piece would get a space.
         if settings.pre_tokenizers or (settings.normalizers and settings.pattern != "gpt2"):
             raise FormatError(
                 f"{where}: with add_prefix_space, the class {name}Tokenizer would put a space before each piece, "
@@ -423,8 +424,8 @@ def _read_huggingface(
                     data, where, special_tokens=special_tokens, named=named, entries=entries, may_merge=False
                 )
                 if words is not None and words.spelling is not None:
-                    told = f"{error}; tokenizers reads such a model, which has no 'type', as {words.spelling.kind}"
-                    warn(f"{told}, and so does fastbpe", FormatWarning)
+                    reading = f"tokenizers reads such a model, which has no 'type', as {words.spelling.kind}"
+                    warn(f"{error}; {reading}, and so does fastbpe", FormatWarning)
                     return words
             raise
 

@@ -26,7 +26,7 @@ _OF_TYPES: Mapping[str, Mapping[str, Format]] = {
     "Unigram": {".model": "sentencepiece", ".gguf": "gguf"},
     "WordPiece": {".gguf": "gguf"},
 }
-_FOLDER = "a folder"
+_FOLDER = "a folder"  # stands for the extension of a folder, in tables and errors
 _FOLDERS: Mapping[str, Format] = {"byte": "gpt2"}
 
 

@@ -68,6 +68,7 @@ class Builder:
         self._align(4, 4 * len(texts))
         start = self._n_bytes
         total = start + 4 * len(texts)
+        # A reference is the distance from itself to its string; reference i has the position total - 4 * i.
         self._add(b"".join(struct.pack("<I", total - 4 * i - at) for i, at in enumerate(positions)))
         return self._scalar("I", len(texts))
 
@@ -84,14 +85,13 @@ class Builder:
         for number, place in places.items():
             offsets[number] = at - place
         vtable = struct.pack(f"<{2 + len(offsets)}H", 4 + 2 * len(offsets), at - start, *offsets)
-        self._add(struct.pack("<i", len(vtable)))
+        self._add(struct.pack("<i", len(vtable)))  # distance to the vtable, which comes right before the table
         self._add(vtable)
         return at
 
     def finished(self, root: int) -> bytes:
         """Return the buffer with this root table."""
-        self._align(self._alignment, 4)
-        self._align(4, 0)
+        self._align(self._alignment, 4)  # a table has at least the alignment 4, so the reference to it has it, too
         self._add(self._distance(root))
         return b"".join(reversed(self._parts))
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from fastbpe.errors import FormatError
 from fastbpe.formats import gpt2
 
-SPIECE = "spiece.model"
+JSON, SPIECE = "tokenizer.json", "spiece.model"
 #: Files that hold a tokenizer, in the order of preference.
 ALONE = (
-    "tokenizer.json",
+    JSON,
     "tokenizer.model",
     "tekken.json",
     "tiktoken.model",
@@ -48,7 +48,7 @@ def find(folder: str, *, beside_json: bool = False) -> tuple[str, ...]:
         FormatError: the folder contains no tokenizer, or several of one kind.
     """
     where = Path(folder)
-    for name in ALONE[beside_json:]:
+    for name in ALONE[1:] if beside_json else ALONE:  # JSON is the first
         if (where / name).is_file():
             return (str(where / name),)
     if pair := find_pair(folder):

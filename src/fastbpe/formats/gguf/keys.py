@@ -24,7 +24,10 @@ _NAMES = {bytes: "strings", int: "integers", float: "floats", bool: "booleans"}
 
 
 class Keys:
-    """The keys of the tokenizer. The methods raise FormatError for a value of a wrong type."""
+    """The keys of the tokenizer. The methods raise FormatError for a value of a wrong type.
+
+    They take a key without PREFIX, and a default for a file that lacks it.
+    """
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         self._values, self.where = values, where
@@ -55,9 +58,9 @@ class Keys:
     def items(self, key: str, kind: type, n: int | None, default: list[Any] | None = None) -> list[Any]:
         """Return an array of values of one type. n: the required number of values; None: any."""
         value = self._values.get(PREFIX + key, default)
-        if not isinstance(value, list) or (value and type(value[0]) is not kind):
-            of = f"an array of {_NAMES[type(value[0])]}" if isinstance(value, list) else f"{value!r:.40}"
-            found = "but the key is missing" if value is None else f"found {of}"
+        if not isinstance(value, list) or (value and type(value[0]) is not kind):  # all items have one type
+            what = f"an array of {_NAMES[type(value[0])]}" if isinstance(value, list) else f"{value!r:.40}"
+            found = "but the key is missing" if value is None else f"found {what}"
             self.fail(key, f"expected an array of {_NAMES[kind]}, {found}")
         if n is not None and len(value) != n:
             self.fail(key, f"{len(value)} items for {n} tokens")

@@ -134,10 +134,8 @@ def _tokens(
             token = bytes_of(name)
             if token:
                 ids[text] = i
-            elif (
-                not skips_merges
-            ):  # llama.cpp never finds it in text: it looks for GPT-2's byte characters (Command R's emoji)
-                token = name.encode()
+            elif not skips_merges:
+                token = name.encode()  # for decoding only: no merge makes it, in llama.cpp too (Command R's emoji)
             tokens.append(token or b"")
             continue
         tokens.append(b"")
@@ -151,7 +149,7 @@ def _tokens(
 def _merges(keys: Keys, ids: Mapping[bytes, int]) -> bytes:
     merges: list[tuple[int, int, int]] = []
     for i, line in enumerate(keys.items("merges", bytes, None)):
-        at = line.find(b" ", 1)
+        at = line.find(b" ", 1)  # as in llama.cpp, a space at the start belongs to the left token
         left, right = (line[:at], line[at + 1 :]) if at > 0 else (line, b"")
         try:
             merges.append((ids[left], ids[right], ids[left + right]))
@@ -207,6 +205,7 @@ def _code_points(keys: Keys, *, is_unigram: bool) -> CodePointModel:
     )
     unknowns = [i for i in unknowns if types[i] == PieceType.UNKNOWN]
     special = model_file.special_tokens(piece_bytes, piece_ends, unknowns)
+    # Written and read again, so that it passes the checks of a .model.
     checked = model_file.parse(model_file.dump(model._replace(added_tokens=special)), keys.where)
     if is_unigram:  # llama.cpp cuts user-defined tokens out of the text, and normalizes what lies between
         symbols = [
@@ -232,6 +231,7 @@ def _bpe_rules(keys: Keys) -> dict[str, Any]:
 def _unigram_rules(keys: Keys) -> dict[str, Any]:
     # Where llama.cpp merges white space, it puts a space before each word, whatever add_space_prefix says.
     merges = keys.flag("remove_extra_whitespaces", False)
+    # The items may be INT8 or UINT8.
     charsmap = bytes(byte & 0xFF for byte in keys.items("precompiled_charsmap", int, None, []))
     return {
         "name": "user_defined" if charsmap else "identity",

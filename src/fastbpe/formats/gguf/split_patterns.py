@@ -38,7 +38,8 @@ _OWN = (
     *("gpt2", "cl100k", "o200k", "llama4", "deepseek_v3", "kimi", "nemotron", "olmo3", "none"),
     *("superbpe_words", "superbpe_lines"),  # of SuperBPE's script, not of the published models
 )
-_FURTHER = ("whisper", "olmo2", "deepseek_llm", "deepseek_coder")
+# Names in `OTHER_NAMES` that llama.cpp does not have.
+_OWN_OTHER = ("whisper", "olmo2", "deepseek_llm", "deepseek_coder")
 
 # A name that is never written to a file, since few versions of llama.cpp know it.
 _ONLY_READ = "granite-embed-multi-97m"
@@ -48,7 +49,7 @@ DEFAULT = "default"
 _NAMES = {
     "llama-bpe": "llama3",
     **{name: name for name in PATTERNS if name not in _OWN},
-    **{name: known for name, known in OTHER_NAMES.items() if name not in _FURTHER},
+    **{name: known for name, known in OTHER_NAMES.items() if name not in _OWN_OTHER},
     "llama4": "llama4",
 }
 

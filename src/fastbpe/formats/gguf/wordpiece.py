@@ -58,7 +58,7 @@ def read(keys: Keys, special_tokens: Mapping[str, int] | None) -> Model:
     model = read_segmented.parse(json.dumps(described).encode(), keys.where, special_tokens=special_tokens)
     assert model is not None
     if "cls" not in roles:
-        roles["cls"] = bos
+        roles["cls"] = bos  # llama.cpp calls it bos
     del roles["bos"]
     return model._replace(roles={role: texts[token_id] for role, token_id in roles.items()})
 

@@ -121,7 +121,7 @@ def dump_code_points(model: CodePointModel) -> bytes:
     """
     if model.trainer["model_type"] == "unigram":
         return _dump_unigram(model)
-    # Without the conventions of a tokenizer.json:
+    # As read from a .model: `dump` fails for conventions that change ids, and drops all others.
     plain = model_file.parse(model_file.dump(model, "a GGUF file"), "the model")
     for name, (off, what) in _OFF.items():
         if plain.normalizer[name] != off:
@@ -228,7 +228,7 @@ def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | 
         named["unk"] = spelling.unknown
     before, behind = model.template
     if len(before) == len(behind) == 1:
-        named |= {"bos": before[0], "sep": behind[0]}
+        named |= {"bos": before[0], "sep": behind[0]}  # llama.cpp puts these around texts: its bos is BERT's cls
     elif "cls" in named:
         named["bos"] = named["cls"]
     if not {"unk", "bos", "sep"} <= named.keys():
@@ -241,6 +241,7 @@ def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | 
             "token_type": types,
             "normalizer.lowercase": lowers,
             "normalizer.strip_accents": strips,
+            # Without add_bos_token and add_eos_token, which this kind of file ignores.
             **{key: value for key, value in _roles(named, ((), ())).items() if not key.startswith("add_")},
         },
     )
