@@ -34,14 +34,14 @@ class _Kind(NamedTuple):
     Attributes:
         steps: normalizer, pre-tokenizer and decoder, as in a tokenizer.json.
         roles: role → token.
-        around: type of the post-processor; "": no post-processor.
+        processor: type of the post-processor; "": no post-processor.
         ends: roles of the tokens that the post-processor puts before and after a text.
         marks_ends: the last token of a word ends with `</w>`.
     """
 
     steps: Mapping[str, Any]
     roles: Mapping[str, str]
-    around: str = ""
+    processor: str = ""
     ends: tuple[str, str] = ("", "")
     marks_ends: bool = True
 
@@ -102,9 +102,9 @@ def parse(
         roles |= named.roles
     names = {name for name in roles.values() if name in tokens}
     if named is None:
-        made = {line.replace(" ", "") for line in pairs}
-        names |= {name for name in tokens if name not in made and _SPECIAL.fullmatch(name)}
-    around = [roles.get(role, "") for role in kind.ends]
+        results = {line.replace(" ", "") for line in pairs}
+        names |= {name for name in tokens if name not in results and _SPECIAL.fullmatch(name)}
+    ends = [roles.get(role, "") for role in kind.ends]
     described = {
         "version": "1.0",
         "added_tokens": [{"id": tokens[name], "content": name, **_FLAGS} for name in names],
@@ -117,10 +117,10 @@ def parse(
         },
         **kind.steps,
     }
-    if kind.around and all(name in tokens for name in around):
-        first, last = ([name, tokens[name]] for name in around)
-        trims = {"trim_offsets": False, "add_prefix_space": False} if kind.around == "RobertaProcessing" else {}
-        described["post_processor"] = {"type": kind.around, "sep": last, "cls": first, **trims}
+    if kind.processor and all(name in tokens for name in ends):
+        first, last = ([name, tokens[name]] for name in ends)
+        flags = {"trim_offsets": False, "add_prefix_space": False} if kind.processor == "RobertaProcessing" else {}
+        described["post_processor"] = {"type": kind.processor, "sep": last, "cls": first, **flags}
     model = read_characters.parse(
         json.dumps(described).encode(),
         f"{where[0]} and {os.path.basename(where[1])}",
@@ -134,7 +134,7 @@ def _kind(tokens: Mapping[str, Any], where: tuple[str, str], class_name: str) ->
     """Return the name of the class whose rules apply: the named class, or else the one that the tokens suggest."""
     if class_name in _KINDS:
         return class_name
-    if class_name not in (*class_settings.ANY_CLASS, "BPE"):
+    if class_name not in (*class_settings.ANY_CLASS, "BPE"):  # BPETokenizer says no more than the files do
         raise FormatError(
             f"{where[0]}: a vocabulary of characters for the class {class_name}Tokenizer, which splits texts by "
             f"its own rules{class_settings.reason(class_name)}; fastbpe knows the rules of {', '.join(_KINDS)}; "

@@ -95,11 +95,11 @@ def prepare(
         return None
     if built is not None:
         return _built(folder, file, config, class_name, built, names_count=names_count)
-    made = _OfPieces(folder, class_name, config, file)
-    if pieces := made.relisted(file):
+    builder = _OfPieces(folder, class_name, config, file)
+    if pieces := builder.relisted(file):
         top = Part({**file.top.value, "model": {**file.top.value["model"], "vocab": pieces}}, path, "")
         file = _File(top, None, json.dumps(top.value).encode())
-    return _with_steps(file, made, names_count=names_count)
+    return _with_steps(file, builder, names_count=names_count)
 
 
 def prepare_words(
@@ -133,8 +133,7 @@ def prepare_pair(
 def _built(
     folder: str, file: _File, config: Mapping[str, Any], class_name: str, built: Built, *, names_count: bool
 ) -> Prepared:
-    made = _OfBuilt(folder, class_name, config, built, file.top.where)
-    return _with_steps(file, made, names_count=names_count)
+    return _with_steps(file, _OfBuilt(folder, class_name, config, built, file.top.where), names_count=names_count)
 
 
 def _read(path: str, class_name: str, expected: str) -> _File | None:
@@ -159,19 +158,19 @@ def _read(path: str, class_name: str, expected: str) -> _File | None:
         return None
     listed = top.value.get("added_tokens")
     limits.check_added_tokens(len(listed) if isinstance(listed, list) else 0, path)
-    if apart is not None and isinstance(apart, ScoredVocab) != (kind == "Unigram"):
+    if apart is not None and isinstance(apart, ScoredVocab) != (kind == "Unigram"):  # the other kind of vocabulary
         top, apart = tokenizer_json.checked_top(tokenizer_json.read_json(data, path), path), None
     return _File(top, apart, data)
 
 
-def _with_steps(file: _File, made: _OfPieces | _OfBuilt, *, names_count: bool) -> Prepared:
-    """Return a file with the steps of its class. names_count: as for `prepare`."""
+def _with_steps(file: _File, builder: _OfPieces | _OfBuilt, *, names_count: bool) -> Prepared:
+    """Return a file with the steps of its class, which `builder` builds. names_count: as for `prepare`."""
     top = file.top
-    named = tokenizer_json.with_padding(made.named, top)
+    named = tokenizer_json.with_padding(builder.named, top)
     assert named is not None
     added = named.add(file.own, file.vocabulary.get, len(file.vocabulary))
     ids = {token.content: token.id for token in added}
-    steps = made.steps(file, lambda name: ids[name] if name in ids else file.find(name))
+    steps = builder.steps(file, lambda name: ids[name] if name in ids else file.find(name))
     model = top.value["model"]
     vocabulary: dict[str, Any] = {key: model[key] for key in ("vocab", "merges") if key in model}
     described: dict[str, Any] = {
@@ -286,10 +285,10 @@ class _OfBuilt:
     def steps(self, file: _File, find: Find) -> dict[str, Any]:
         """Return the steps and the options of the model, as `_OfPieces.steps`."""
         if self.built.steps is None:
-            made = {key: file.top.value.get(key) for key in ("normalizer", "pre_tokenizer", "decoder", "model")}
+            steps = {key: file.top.value.get(key) for key in ("normalizer", "pre_tokenizer", "decoder", "model")}
         else:
-            made = self.built.steps(self.config, self.named.roles, _charsmap(file.top))
-        return {**made, "post_processor": self._processor(file, find)}
+            steps = self.built.steps(self.config, self.named.roles, _charsmap(file.top))
+        return {**steps, "post_processor": self._processor(file, find)}
 
     def _processor(self, file: _File, find: Find) -> dict[str, Any] | None:
         built, own = self.built, file.post_processor()

@@ -42,7 +42,7 @@ cdef struct Pieces:
 
 @cython.final
 cdef class _Input:
-    """Pieces and merges, with hash tables for looking them up."""
+    """Pieces and merges, with hash tables for looking them up. Requires: no piece is empty."""
 
     cdef Pieces pieces
     cdef Merges merges
@@ -112,9 +112,9 @@ def judge(piece_bytes, piece_ends, types, merges, splits, seed):
     cdef uint32_t* ranks = <uint32_t*> malloc(4 * (<size_t> given.pieces.n + 1))
     if ranks == NULL:
         raise given.no_memory()
-    says = _rank(&given.pieces, &given.merges, ranks, <float*> PyBytes_AS_STRING(scores))
+    same = _rank(&given.pieces, &given.merges, ranks, <float*> PyBytes_AS_STRING(scores))
     free(ranks)
-    return scores, says
+    return scores, same
 
 
 def rescore(piece_bytes, piece_ends, types, merges, splits, seed):
@@ -297,6 +297,7 @@ cdef inline bint _is_usable(const Pieces* pieces, const uint32_t* merge) noexcep
 cdef inline size_t _slot(const Merges* listed, uint32_t left, uint32_t right) noexcept:
     """Return the slot of a pair, or the empty slot that shows that it is absent."""
     cdef uint64_t pair = <uint64_t> left << 32 | right
+    # Fibonacci hashing: the upper bits of the product depend on all bits of the pair.
     cdef size_t at = <size_t> (((pair ^ listed.seed) * 0x9E3779B97F4A7C15ULL) >> 24) & listed.mask
     cdef const uint32_t* merge
     while listed.table[at] != NONE:
@@ -349,7 +350,7 @@ cdef uint32_t _merge_alone(const Pieces* pieces, const Merges* listed, uint32_t 
     Args:
         last: receives the index of the last merge; NONE if nothing merged.
     """
-    cdef uint32_t[MAX_CHARACTERS] symbols, ranks  # ranks[i]: rank of the pair (symbol i, symbol i + 1)
+    cdef uint32_t[MAX_CHARACTERS] symbols, ranks  # ranks[i]: index of the merge of symbols i and i + 1, or NONE
     cdef const uint8_t* text = pieces.data + _begin(pieces.ends, piece)
     cdef uint32_t n_bytes = <uint32_t> (pieces.data + pieces.ends[piece] - text)
     cdef uint32_t at = 0, n = 0, size, k, best
@@ -396,7 +397,7 @@ cdef void _score(const Pieces* pieces, const Merges* listed, const uint32_t* mad
     cdef size_t k
     cdef uint32_t i, n = 0
     for i in range(pieces.n):
-        scores[i] = 1
+        scores[i] = 1  # no score yet: scores are at most 0
     for k in range(listed.n):
         if made[k] != NONE:
             scores[made[k]] = -<float> n

@@ -194,6 +194,7 @@ def _checked_scores(scores: Buffer | None, sections: Mapping[str, Buffer], where
 
 
 def _check_merges(merges: bytes, sections: Mapping[str, Buffer], where: str) -> None:
+    """Raise FormatError unless each merge joins two tokens into a token: its ids then index the tables safely."""
     if not merges:
         return
     from fastbpe.formats import merges_as_scores

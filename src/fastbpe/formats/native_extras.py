@@ -162,7 +162,7 @@ def read(extras: Any, where: str, *, has_spelling: bool) -> dict[str, Any]:
     if unknown:
         kept.fail("is unknown", min(unknown))
     for key in KEPT:
-        kept.part(key)
+        kept.part(key)  # raises unless it is an object
     kept.get("empty_token", int, 0)
     step_parts.dropout_of(kept)
     templates.read(kept)
@@ -192,10 +192,10 @@ def read_code_points(extras: Any, n_pieces: int, where: str) -> dict[str, Any]:
     """Read what `describe_code_points` wrote, as arguments of `CodePointModel`. Raises FormatError as `read`."""
     top = _top(extras, where, _CODEPOINT)
     conventions = _read_conventions(extras["conventions"], where)
-    is_said = conventions is not None or extras["template"]
+    has_template = conventions is not None or extras["template"]  # without one, the model's options decide
     return {
         "added_tokens": _read_added_tokens(top, n_pieces),
-        "template": _read_template(top) if is_said else None,
+        "template": _read_template(top) if has_template else None,
         "conventions": conventions,
     }
 

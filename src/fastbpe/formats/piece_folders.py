@@ -60,12 +60,15 @@ class OfPieces:
     """A tokenizer.json in the making.
 
     Attributes:
+        where, config, class_name: path of the vocabulary, content of tokenizer_config.json, and the class.
+        rules: rules of the class.
         pieces: pieces of the model with their scores, by id.
         charsmap: list of the model's normalization rules as one normalizer; []: the model has no rules.
         unknown_piece: id of the unknown token in the model.
         extra: tokens without a role: control symbols and user-defined pieces of the model; for a tokenizer.json,
             special tokens of the other files.
         named: tokens that the other files of the folder name, and tokens that the class adds.
+        states_mask: a file names the token of the role mask, or sets it to null.
     """
 
     pieces: _Scored
@@ -118,6 +121,7 @@ class OfPieces:
     def _steps(self) -> dict[str, Any]:
         """Return normalizer, pre-tokenizer and decoder."""
         rules = self.rules
+        # With add_prefix_space false, DeBERTa's class still takes "first", and not "never".
         scheme = "always" if not rules.has_prefix or self.config.get("add_prefix_space", True) else "never"
         if self.class_name == "SeamlessM4T" or (self.class_name == "DebertaV2" and scheme == "never"):
             scheme = "first"
@@ -203,6 +207,7 @@ class OfPieces:
         rules = self.rules
         if not (rules.head or rules.n_replaced):
             return self.pieces + self._extra_ids()
+        # Scores as in the classes.
         head = [(self._text(name), -100.0 if name == "<unk>NOTUSED" else 0.0) for name in rules.head]
         if self.class_name == "Pegasus":
             head = self._pegasus_head()
@@ -253,7 +258,7 @@ class OfPieces:
         unknown = self.rules.unknown
         if isinstance(unknown, str):
             name = self._text("unk")
-            start = 1 if self.class_name == "Pegasus" else 0
+            start = 1 if self.class_name == "Pegasus" else 0  # its class searches from there
             places = (
                 i
                 for i, (piece, score) in enumerate(listed)

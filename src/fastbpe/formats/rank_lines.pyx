@@ -81,10 +81,10 @@ cdef bint _read(const uint8_t* at, size_t n_bytes, Lines* lines) noexcept nogil:
     cdef uint64_t rank
     for i in range(n_bytes):
         max_tokens += at[i] == c'\n'
-    lines.bytes_ = to = <uint8_t*> malloc(n_bytes)
+    lines.bytes_ = to = <uint8_t*> malloc(n_bytes)  # enough: four digits become at most three bytes
     lines.tokens = <Token*> malloc(max_tokens * sizeof(Token))
     lines.ranks = <uint32_t*> malloc(max_tokens * sizeof(uint32_t))
-    if to == NULL or lines.tokens == NULL or lines.ranks == NULL or max_tokens >= (<size_t> 1 << 31):
+    if to == NULL or lines.tokens == NULL or lines.ranks == NULL or max_tokens >= (<size_t> 1 << 31):  # `n` has 32 bits
         return False
     while at < end:
         if at[0] != c'\n' and at[0] != c'\r':
@@ -148,16 +148,16 @@ cdef const uint8_t* _base64(const uint8_t* at, const uint8_t* end, uint8_t** to)
 
 cdef bint _all_new(Lines* lines) noexcept nogil:
     """Return True if no token appears twice; False also if memory runs out."""
-    cdef size_t mask = 4, at
+    cdef size_t n_slots = 4, mask, at
     cdef uint32_t i
     cdef Token* token
     cdef Token* other
-    while mask < <size_t> lines.n * 2:
-        mask *= 2
-    lines.slots = <uint32_t*> calloc(mask, sizeof(uint32_t))
+    while n_slots < <size_t> lines.n * 2:
+        n_slots *= 2
+    mask = n_slots - 1
+    lines.slots = <uint32_t*> calloc(n_slots, sizeof(uint32_t))
     if lines.slots == NULL:
         return False
-    mask -= 1
     for i in range(lines.n):
         token = &lines.tokens[i]
         at = <size_t> hash_bytes(token.data, token.n_bytes, lines.seed) & mask

@@ -132,14 +132,15 @@ def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
     }
     numbered: dict[str, AddedToken] = {}
     next_id = n_tokens
-    # Published tokens keep their ids. All others are numbered without gaps; -1: a token without an id.
+    # Published tokens keep their ids; without ids in the files, `last` is -1, so i > last means a published token.
+    # All others are numbered without gaps; -1: a token without an id.
     for i, token in [
         *sorted(own.items()),
         *((-1, extra.token()) for extra in (named.extra if named.has_extra else ())),
     ]:
         if token.content and token.content not in ids and token.content not in numbered:
             next_id = max(next_id, i) if i > last else next_id
-            numbered[token.content] = token._replace(id=i if i < n_tokens and i >= 0 else next_id)
+            numbered[token.content] = token._replace(id=i if 0 <= i < n_tokens else next_id)
             next_id += i >= n_tokens or i < 0
     # is_older=False: `numbered` already has the tokens of the files.
     added = named._replace(is_older=False).add([*numbered.values()], ids.get, n_tokens)

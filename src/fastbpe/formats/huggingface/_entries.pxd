@@ -70,15 +70,14 @@ cdef inline bint index_tokens(Table* table, uint32_t n_entries) noexcept:
     cdef Wanted[BATCH] wanted
     cdef const VocabEntry* entry
     cdef uint32_t i, k, n
-    cdef size_t at
-    table.mask = 4
-    while table.mask < 2 * <size_t> n_entries:
-        table.mask *= 2
-    table.slots = <Slot*> malloc(table.mask * sizeof(Slot))
+    cdef size_t at, n_slots = 4
+    while n_slots < 2 * <size_t> n_entries:
+        n_slots *= 2
+    table.slots = <Slot*> malloc(n_slots * sizeof(Slot))
     if table.slots == NULL:
         return False
-    memset(table.slots, 0xFF, table.mask * sizeof(Slot))
-    table.mask -= 1
+    memset(table.slots, 0xFF, n_slots * sizeof(Slot))  # the entry NONE in each slot
+    table.mask = n_slots - 1
     for i in range(0, n_entries, BATCH):
         n = min(<uint32_t> BATCH, n_entries - i)
         for k in range(n):

@@ -33,17 +33,17 @@ cdef inline bint pairs_are_distinct(const uint32_t* merges, size_t n_merges, uin
         merges: left id, right id and merged id of each merge.
         seed: seed of the hash; random, so that nobody can make a file whose pairs collide.
     """
-    cdef size_t mask = 4, at, i
+    cdef size_t n_slots = 4, mask, at, i
     cdef uint64_t* seen
     cdef uint64_t pair
     cdef bint are_distinct = True
-    while mask < 2 * n_merges:
-        mask *= 2
-    seen = <uint64_t*> malloc(mask * sizeof(uint64_t))
+    while n_slots < 2 * n_merges:
+        n_slots *= 2
+    seen = <uint64_t*> malloc(n_slots * sizeof(uint64_t))
     if seen == NULL:
         return False
-    memset(seen, 0xFF, mask * sizeof(uint64_t))
-    mask -= 1
+    memset(seen, 0xFF, n_slots * sizeof(uint64_t))  # all ones: an empty slot; no pair, because ids are smaller
+    mask = n_slots - 1
     for i in range(n_merges):
         pair = <uint64_t> merges[3 * i] << 32 | merges[3 * i + 1]
         at = <size_t> mix(pair ^ seed) & mask

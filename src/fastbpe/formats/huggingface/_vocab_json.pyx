@@ -123,7 +123,7 @@ cdef class Entries:
         if n_bytes >= NONE:
             return None
         cdef bytes token_ends = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_ids * 4)
-        cdef int n_known
+        cdef int n_known  # bytes that are tokens
         cdef Py_ssize_t n
         cdef uint8_t* token_bytes = <uint8_t*> malloc(n_bytes + 1)
         if token_bytes == NULL:
@@ -233,7 +233,7 @@ cdef class Entries:
         cdef size_t n = <size_t> PyBytes_GET_SIZE(self._data)
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(self._data)
         self._table.seed = int.from_bytes(os.urandom(8), "little")
-        self._unescaped = <uint8_t*> malloc(n + 1)
+        self._unescaped = <uint8_t*> malloc(n + 1)  # enough: no string is longer than in the file
         if self._unescaped == NULL or not self._read_parts(data, n):
             return False
         if not self._vocab_span.end or (needs_merges and not self._merges_span.end):
@@ -389,7 +389,7 @@ cdef class Entries:
         while comma < end:
             max_merges += comma[0] == c','
             comma += 1
-        self._merges = <uint32_t*> malloc(12 * max_merges)
+        self._merges = <uint32_t*> malloc(3 * max_merges * sizeof(uint32_t))
         if self._merges == NULL:
             return NULL
         at = skip_space(at + 1, end)

@@ -152,9 +152,9 @@ def read_added_tokens(top: Part, vocabulary: Vocabulary, named: NamedTokens | No
     following = len(vocabulary)  # the id that tokenizers gives to the next token outside the vocabulary
     for first in range(0, len(values), _BATCH):
         batch = values[first : first + _BATCH]
-        last = _take_all(batch, vocabulary, ids, following)
-        if last is not None:
-            following = last
+        after = _take_all(batch, vocabulary, ids, following)
+        if after is not None:
+            following = after
             kept += batch
             continue
         for number, value in enumerate(batch, first):
@@ -164,19 +164,19 @@ def read_added_tokens(top: Part, vocabulary: Vocabulary, named: NamedTokens | No
     # As in tokenizers, a token outside a vocabulary with gaps may get the id of another, and a token may be listed
     # again. Of several with one id, the last applies; a token that was ever special stays special.
     last_of = {ids[value["content"]]: value for value in kept}
-    made = [
+    added = [
         AddedToken._make((value["content"], token_id, *_flags_of(value))) for token_id, value in last_of.items()
     ]
-    if len(ids) < len(kept):
+    if len(ids) < len(kept):  # a token is listed again
         special = {value["content"] for value in kept if value["special"]}
-        made = [token._replace(special=token.content in special) for token in made]
+        added = [token._replace(special=token.content in special) for token in added]
     if named is not None:
-        return named.add(sorted(made, key=_id_of_token), vocabulary.get, len(vocabulary))
-    return sorted(made, key=_id_of_token)
+        return named.add(sorted(added, key=_id_of_token), vocabulary.get, len(vocabulary))
+    return sorted(added, key=_id_of_token)
 
 
 def _take_all(batch: Sequence[Any], vocabulary: Vocabulary, ids: dict[str, int], following: int) -> int | None:
-    """Add a batch of tokens to `ids` if all are new, valid and ASCII, as in nearly all files.
+    """Add a batch of tokens to `ids` if all are new and valid, as in nearly all files.
 
     following: the id that the next token outside the vocabulary must have.
 
@@ -194,8 +194,6 @@ def _take_all(batch: Sequence[Any], vocabulary: Vocabulary, ids: dict[str, int],
         return None
     taken = dict(zip(contents, numbers, strict=True))
     if len(taken) < len(batch) or "" in taken or not taken.keys().isdisjoint(ids.keys()):
-        return None
-    if not "".join(contents).isascii():
         return None
     for number, known in zip(numbers, map(vocabulary.get, contents, repeat(-1)), strict=False):
         if number != (following if known < 0 else known):

@@ -24,6 +24,7 @@ Roles: TypeAlias = Mapping[str, str]
 Step: TypeAlias = dict[str, Any]
 
 _WORD_END = "</w>"
+_NO_TOKEN = "None"  # the classes pass str(unk_token), also if a file sets unk_token to null
 _CLIP_WORDS = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 _SIGNS = r"[\(\)\[\]\{\}]|([!\"#\$%\&'\*\+,\-\./:;<=>\?\\\^_`\|\~])\1*"
 _BERT_TEMPLATE = ("cls $A sep", "cls $A sep $B:1 sep:1")
@@ -104,7 +105,7 @@ def _bert(
         "decoder": {"type": "WordPiece", "prefix": prefix, "cleanup": True},
         "model": {
             "type": "WordPiece",
-            "unk_token": roles.get("unk", "None"),
+            "unk_token": roles.get("unk", _NO_TOKEN),
             "continuing_subword_prefix": "##",
             "max_input_chars_per_word": 100,
         },
@@ -127,14 +128,15 @@ def _words(
         "normalizer": bert_normalizer(lowercase=lowercase, strip_accents=strip_accents),
         "pre_tokenizer": {"type": "BertPreTokenizer"},
         "decoder": {"type": "BPEDecoder", "suffix": _WORD_END},
-        "model": merging(unk_token=roles.get("unk", "None"), end_of_word_suffix=_WORD_END),
+        "model": merging(unk_token=roles.get("unk", _NO_TOKEN), end_of_word_suffix=_WORD_END),
     }
 
 
 def _bytes(config: Config, roles: Roles, charsmap: list[Step], *, settings: Settings) -> Step:
     """Return the steps of GPT-2 and its relatives."""
     prefixes = config.get("add_prefix_space", settings.prefix_space)
-    prefixes = False if prefixes is None and settings.pattern != "gpt2" else prefixes
+    if prefixes is None and settings.pattern != "gpt2":
+        prefixes = False  # the classes with a pattern of their own accept null
     spells = {"type": "ByteLevel", "add_prefix_space": prefixes, "trim_offsets": True, "use_regex": True}
     if settings.pre_tokenizers:
         before = [step for step in settings.pre_tokenizers if step["type"] != "ByteLevel"]
@@ -177,11 +179,12 @@ def _clip(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
                 {"type": "Strip", "content": " ", "start": 0, "stop": 1},
             ],
         },
-        "model": merging(unk_token=roles.get("unk", "None"), end_of_word_suffix=_WORD_END),
+        "model": merging(unk_token=roles.get("unk", _NO_TOKEN), end_of_word_suffix=_WORD_END),
     }
 
 
 def _nougat(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
+    # The class passes regexes as strings, which Split then finds literally.
     steps = [
         split("SPL1T-TH1S-Pl3A5E", "Removed", kind="String"),
         {"type": "Digits", "individual_digits": True},
@@ -202,7 +205,7 @@ def _llama(config: Config, roles: Roles, charsmap: list[Step], *, is_code: bool 
     prefixes = True if prefixes is None else prefixes
     is_old = config.get("legacy", False) and not is_code
     scheme = "never" if not prefixes else "always" if is_old else "first"
-    unknown = roles.get("unk", "None") if is_code else None
+    unknown = roles.get("unk", _NO_TOKEN) if is_code else None
     return {
         "normalizer": None,
         "pre_tokenizer": metaspace(scheme, split=False),
@@ -217,7 +220,7 @@ def _gemma(config: Config, roles: Roles, charsmap: list[Step], *, lowers: bool =
         "normalizer": _sequence([{"type": "Lowercase"}, ESCAPE], "normalizers") if lowers else ESCAPE,
         "pre_tokenizer": split(" ", "MergedWithPrevious", kind="String"),
         "decoder": llama_decoder(),
-        "model": merging(unk_token=roles.get("unk", "None"), fuse_unk=True, byte_fallback=True),
+        "model": merging(unk_token=roles.get("unk", _NO_TOKEN), fuse_unk=True, byte_fallback=True),
     }
 
 

@@ -37,13 +37,14 @@ def pre_tokenizer(
         characters can be cut.
     """
     types = types[: len(pieces)]
-    fuses = fuses and PieceType.BYTE not in types
+    fuses = fuses and PieceType.BYTE not in types  # with byte tokens, no character is unknown
+    # Pieces with a space are left out: spaces have become U+2581, so no text contains such a piece.
     symbols = [
         piece
         for i, piece in enumerate(pieces)
         if types[i] == PieceType.USER_DEFINED and i not in added and " " not in piece
     ]
-    triples = memoryview(merges).cast("B").cast("I")
+    triples = memoryview(merges).cast("I")
     packed = pack_pieces(piece.encode() for piece in pieces)
     unmade = merges_as_scores.unmade(*packed, types, triples, int.from_bytes(os.urandom(8), "little"))
     if unmade is None:

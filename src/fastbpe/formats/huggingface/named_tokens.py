@@ -48,7 +48,7 @@ class Definition(NamedTuple):
         """Create the token, without an id; special: a role makes it special."""
         special = special or self.special
         normalized = not special if self.normalized is None else self.normalized
-        return AddedToken(self.content, NEXT, special, normalized, *self[3:6])
+        return AddedToken(self.content, NEXT, special, normalized, self.lstrip, self.rstrip, self.single_word)
 
 
 _NONE: Mapping[Any, Any] = {}  # nobody changes it: fields are Mappings
@@ -107,13 +107,12 @@ class NamedTokens(NamedTuple):
             find: function from the text of an ordinary token to its id, or None if there is no such token.
             n_tokens: number of ordinary tokens.
         """
-        is_new = self.settings is not None  # transformers builds the tokenizer anew, from ordinary tokens only
-        found = {} if is_new and not self.is_older else {token.content: token for token in own}
-        in_order = sorted(found.values(), key=attrgetter("id"))
-        if is_new:
-            found = {}
+        is_rebuilt = self.settings is not None  # transformers builds the tokenizer anew, from ordinary tokens only
+        if is_rebuilt and not self.is_older:
+            own = ()
+        found = {} if is_rebuilt else {token.content: token for token in own}
         following = max([n_tokens - 1, *(token.id for token in found.values())]) + 1
-        for token in self._to_add(in_order):
+        for token in self._to_add(own):
             known = found.get(token.content)
             token_id = find(token.content) if known is None else known.id
             if token_id is None:
@@ -125,21 +124,24 @@ class NamedTokens(NamedTuple):
         return sorted(found.values(), key=attrgetter("id"))
 
     def _to_add(self, own: Sequence[AddedToken]) -> Iterator[AddedToken]:
-        """Yield tokens in the order of transformers: first tokens with ids in the files, then all others."""
+        """Yield tokens in the order of transformers: first tokens with ids in the files, then all others.
+
+        A token may come again with other flags; the last ones apply. own: as in `add`.
+        """
         special = {token.content for token in self.named.values()}
         defined = dict(self.decoder)
         if self.is_older:
             defined |= {token.id: Definition(token.content, *token[2:]) for token in own}
-        taken = {token.content for token in own} if not self.is_older and self.settings is None else set()
+        taken = {token.content for token in own}  # transformers adds no token of `others` that the tokenizer has
         for _, token in sorted(defined.items()):
             taken.add(token.content)
             yield token.token(token.content in special)
         others = [*self.named.values(), *self.extra]
         seen = set()
-        for token in others:  # the last definition applies, but transformers passes equal ones once
-            once = (token.is_text, token.token())
-            if token.content and token.content not in taken and once not in seen:
-                seen.add(once)
+        for token in others:
+            definition = (token.is_text, token.token())  # in transformers, a text does not equal an object
+            if token.content and token.content not in taken and definition not in seen:
+                seen.add(definition)
                 yield token.token(token.content in special)
         if self.settings is not None and self.settings.makes_special:
             yield from self._again(defined)
@@ -256,7 +258,7 @@ def _read_added(path: str, special: set[str], found: dict[int, Definition]) -> N
             raise FormatError(
                 f"{path}: {content!r} has the id {number!r:.40}, which is not an integer from 0 to {_MAX_ID}"
             )
-        found[number] = Definition(content, content in special, content not in special)
+        found[number] = Definition(content, special=content in special, normalized=content not in special)
 
 
 class _Values:

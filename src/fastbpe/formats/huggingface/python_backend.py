@@ -55,22 +55,22 @@ def added_tokens(
         for flag in _FLAGS:
             if getattr(token, flag) and not (may_strip and flag != "single_word"):
                 fail(f"the token {token.content!r:.60} has the flag {flag}, which is not supported for this class")
-    new = len({*vocab} | {*ids})
+    next_id = len({*vocab} | {*ids})
     for content in special:
         if content not in ids:
-            ids[content] = vocab.get(content, new)
-            new += content not in vocab
-    own = {i: content for content, i in vocab.items()}
+            ids[content] = vocab.get(content, next_id)
+            next_id += content not in vocab
+    by_id = {i: content for content, i in vocab.items()}
     for content, i in ids.items():
-        if own.get(i, content) != content:
+        if by_id.get(i, content) != content:
             fail(f"the token {content!r:.60} would share the id {i} with another token")
         if vocab.get(content, i) != i:
             fail(f"the added token {content!r:.60} has the id {i}, but {vocab[content]} in the vocabulary")
-        own[i] = content
-    found = [
-        AddedToken(content, i, content in special, False, *known[content][3:5] if content in known else ())
-        for content, i in ids.items()
-    ]
+        by_id[i] = content
+    found = []
+    for content, i in ids.items():
+        flags = (known[content].lstrip, known[content].rstrip) if content in known else ()
+        found.append(AddedToken(content, i, content in special, False, *flags))
     return sorted([*found, *sharing], key=lambda token: token.id)
 
 

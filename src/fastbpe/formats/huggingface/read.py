@@ -28,6 +28,7 @@ _Made = TypeVar("_Made", Model, CodePointModel)
 Make: TypeAlias = Callable[[Part, NamedTokens | None, Entries | None], _Made | None]
 
 
+#: Members that a model keeps unchanged, to write them again.
 KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
 _MEMBERS = frozenset({"version", "added_tokens", "model", *KEPT})
 #: Bytes of ASCII that another character represents.
@@ -82,6 +83,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
     added = vocabulary_.read_added_tokens(top, vocabulary, named)
     _check_spaces(model, vocabulary, {token.content for token in added})
     if entries is not None:
+        # A missing byte, or a token in other characters, may then be an error, which the slow twin reports.
         strict = whole_piece_first or model.value.get("unk_token") is not None
         laid_out = entries.lay_out(vocabulary_.found_by_name(added), strict)
         if laid_out is None:
@@ -252,8 +254,8 @@ def check_bpe(model: Part) -> None:
     """Refuse models other than BPE, and a dropout that is not from 0 to 1."""
     kind = model.member("type", str, "BPE" if "merges" in model.value else "")
     if kind != "BPE":
-        told = f"{kind!r} is unknown" if kind else "missing"
-        model.fail(f"{told}; fastbpe knows BPE, Unigram, WordPiece and WordLevel", "type")
+        problem = f"{kind!r} is unknown" if kind else "missing"
+        model.fail(f"{problem}; fastbpe knows BPE, Unigram, WordPiece and WordLevel", "type")
     step_parts.dropout_of(model)
 
 

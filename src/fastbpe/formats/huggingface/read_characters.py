@@ -67,8 +67,8 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
         fuses=model.get("fuse_unk", bool, False),
         byte_ids=byte_ids(vocabulary) if model.get("byte_fallback", bool, False) else (),
     )
-    made = model_of(top, vocabulary, added, tokens, spelling)
-    return made._replace(merges=merges, whole_piece_first=model.get("ignore_merges", bool, False))
+    without_merges = model_of(top, vocabulary, added, tokens, spelling)
+    return without_merges._replace(merges=merges, whole_piece_first=model.get("ignore_merges", bool, False))
 
 
 def model_of(
@@ -84,7 +84,8 @@ def model_of(
         is_ordinary = token.id < len(ends) and ends[token.id] > (ends[token.id - 1] if token.id else 0)
         if token.special:
             special[token.content] = token.id
-        if not token.special or is_ordinary or any(token[3:]):
+        flags = token.normalized or token.lstrip or token.rstrip or token.single_word
+        if not token.special or is_ordinary or flags:
             others.append(token)
     step_parts.warn_of_settings(top)
     flattened(top.value.get("decoder"), f"{top.where}: decoder")  # raises if tokenizers refuses it

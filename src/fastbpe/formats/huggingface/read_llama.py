@@ -90,11 +90,11 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
         model.fail(f"{METASPACE!r}, which stands for a space, is not a token", "vocab")
     if PieceType.BYTE in types:  # no character is unknown, so `fuses` changes nothing
         conventions = conventions._replace(fuses=True)
-    more, more_ends = pack_pieces(token.content.encode() for token in added if token.id >= len(vocabulary))
+    new_bytes, new_ends = pack_pieces(token.content.encode() for token in added if token.id >= len(vocabulary))
     n_bytes = len(piece_bytes)
-    piece_bytes += more
-    piece_ends += array("I", [n_bytes + end for end in memoryview(more_ends).cast("I")]).tobytes()
-    scores, say_it = merges_as_scores.judge(
+    piece_bytes += new_bytes
+    piece_ends += array("I", [n_bytes + end for end in memoryview(new_ends).cast("I")]).tobytes()
+    scores, are_enough = merges_as_scores.judge(
         piece_bytes,
         piece_ends,
         bytes(types),
@@ -102,7 +102,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
         conventions.splits,
         int.from_bytes(os.urandom(8), "little"),
     )
-    if not (say_it or merges):
+    if not (are_enough or merges):
         model.fail("there are no merges, so no input can produce a token of several characters", "merges")
     ids = {token.content: token.id for token in added}
     around = templates.read(top)
@@ -110,7 +110,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
         scores=scores,
-        merges=b"" if say_it else merges,
+        merges=b"" if are_enough else merges,
         types=bytes(types),
         trainer=specs.make(
             specs.TRAINER,
@@ -161,9 +161,10 @@ def _conventions(top: Part, finds_normalized: bool, symbols: bool) -> tuple[Spac
         symbols: the pre-tokenizer was read by `llama_symbols`.
     """
     steps = step_parts.normalizers(top.part("normalizer"))
-    marks = None if symbols else _metaspace(top.part("pre_tokenizer"))
+    metaspace = None if symbols else _metaspace(top.part("pre_tokenizer"))
     spaces = llama_spaces.read(steps)
-    if spaces is None and [step for step in steps if step != PREPEND] not in ([ESCAPE], [] if marks else [ESCAPE]):
+    escapes = [[ESCAPE], []] if metaspace else [[ESCAPE]]  # a Metaspace also writes spaces as U+2581
+    if spaces is None and [step for step in steps if step != PREPEND] not in escapes:
         top.fail(
             "it is not byte-level, since it has no ByteLevel pre-tokenizer, and not of the Llama kind, which has "
             "the normalizers Prepend and Replace: spaces must become U+2581, and nothing else may change",
@@ -172,8 +173,8 @@ def _conventions(top: Part, finds_normalized: bool, symbols: bool) -> tuple[Spac
     if spaces is None and steps:
         top.fail("Prepend must come together with one Replace, of spaces by U+2581", "normalizer")
     spaces = spaces or Spaces(dummy=False)
-    prefix, is_split = marks or ("", False)
-    if (spaces.trims or spaces.suffix) and (marks or finds_normalized):
+    prefix, is_split = metaspace or ("", False)
+    if (spaces.trims or spaces.suffix) and (metaspace or finds_normalized):
         top.fail("regexes for spaces cannot be combined with Metaspace or normalized added tokens", "normalizer")
     if spaces.dummy and prefix and finds_normalized:
         top.fail('with Prepend and normalized added tokens it must be "never"', "pre_tokenizer.prepend_scheme")
@@ -249,7 +250,10 @@ def _splits_at_spaces(part: Part) -> bool:
 
 
 def _decoder(part: Part | None, top: Part) -> tuple[str, bool]:
-    """Return (kind of decoder as in Conventions, whether it drops a space at the start)."""
+    """Return (kind of decoder as in Conventions, whether it drops a space at the start).
+
+    A Replace may also have U+2581 as a regex, which matches the same.
+    """
     if part is None:
         top.fail("there is no decoder: tokenizers would put a space between all tokens", "decoder")
     steps = [*part.parts("decoders")] if part.value.get("type") == "Sequence" else [part]

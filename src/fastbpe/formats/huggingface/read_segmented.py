@@ -46,7 +46,10 @@ _MAX_LENGTH = (1 << 63) - 1
 
 
 class _Pieces(dict[str, int]):
-    """Dict from piece to id; of equal pieces, the last counts. Its length is the length of the list of pieces."""
+    """Dict from piece to id; of equal pieces, the last counts.
+
+    Its length is the length of the list of pieces: tokenizers numbers added tokens from there.
+    """
 
     def __init__(self, pieces: list[str]) -> None:
         super().__init__(zip(pieces, range(len(pieces)), strict=True))
@@ -178,10 +181,11 @@ def scored(model: Part, data: bytes) -> tuple[list[str], bytes]:
     listed = model.get("vocab", list)
     if len(listed) > MAX_TOKENS:
         model.fail(f"{len(listed)} pieces: the limit is {MAX_TOKENS}", "vocab")
-    written = json.loads(data, parse_float=str, parse_int=str)["model"]["vocab"]
+    # The digits of the numbers: serde_json rounds them in another way than Python and orjson.
+    as_texts = json.loads(data, parse_float=str, parse_int=str)["model"]["vocab"]
     pieces: list[str] = []
     scores = array("d")
-    for number, (item, text) in enumerate(zip(listed, written, strict=True)):
+    for number, (item, text) in enumerate(zip(listed, as_texts, strict=True)):
         is_pair = isinstance(item, list) and len(item) == 2 and isinstance(item[0], str)
         if not is_pair or type(item[1]) not in (int, float):
             model.fail(f"must be [piece, score], not {item!r:.60}", f"vocab[{number}]")

@@ -9,7 +9,7 @@ from __future__ import annotations
 _MOST = (1 << 64) - 1  # greatest integer that the digits form; further digits are left out
 _MAX_POWER = 308
 _POWERS = [float(f"1e{i}") for i in range(_MAX_POWER + 1)]
-_SURE_DIGITS = 19  # digits that always fit
+_SURE_DIGITS = 19  # as many digits always form an integer up to _MOST
 
 
 def serde_float(text: str) -> float:

@@ -61,14 +61,15 @@ def with_own_tokens(
         return _between(model, where, config, named.settings.processor, is_bare=is_bare)
     if isinstance(model, Model) and named.settings is not None and named.settings.has_prompt and is_bare:
         return _after_prompt(model, where, config)
-    is_bytes = isinstance(model, Model)
-    if not is_bare or not (is_bytes or model.template is None):
+    if not is_bare or not (isinstance(model, Model) or model.template is None):
         return model
-    adds = [config.get("add_bos_token", not is_bytes), config.get("add_eos_token", False)]
+    # A sentencepiece model puts bos before texts if no file says otherwise.
+    defaults = [isinstance(model, CodePointModel), False]
+    adds = [config.get("add_bos_token", defaults[0]), config.get("add_eos_token", defaults[1])]
     for key, value in zip(("add_bos_token", "add_eos_token"), adds, strict=True):
         if not isinstance(value, bool):
             raise FormatError(f"{where / CONFIG}: {key}: must be true or false, not {value!r:.60}")
-    if adds == [not is_bytes, False]:
+    if adds == defaults:
         return model
     bos, eos = (
         _special_id(model, role) if isinstance(model, Model) else model.control_id(role) for role in ("bos", "eos")

@@ -161,17 +161,17 @@ def _number(vocabulary: dict[str, int], added: Sequence[AddedToken], empty_token
     greatest = max(vocabulary.values())
     if empty_token is not None:
         vocabulary[""] = empty_token
-    own = [token for token in added if vocabulary.get(token.content) != token.id]
-    for token in own:
+    outside = [token for token in added if vocabulary.get(token.content) != token.id]
+    for token in outside:
         if token.content in vocabulary:
             raise FormatError(
                 f"in a tokenizer.json, the added token {token.content!r} (id {token.id}) and the token with the "
                 f"id {vocabulary[token.content]} would have the same text; rename the added token, or export this "
                 "tokenizer as native"
             )
-    if [token.id for token in own] != list(range(len(vocabulary), len(vocabulary) + len(own))):
-        vocabulary.update((token.content, token.id) for token in own)
-    taken = {*vocabulary.values(), *(token.id for token in own)}
+    if [token.id for token in outside] != list(range(len(vocabulary), len(vocabulary) + len(outside))):
+        vocabulary.update((token.content, token.id) for token in outside)
+    taken = {*vocabulary.values(), *(token.id for token in outside)}
     gap = next((i for i in range(greatest) if i not in taken), None)
     if gap is not None:
         raise FormatError(

@@ -46,7 +46,8 @@ def with_named(model: CodePointModel, named: NamedTokens, where: str) -> CodePoi
     if model.normalizer["add_dummy_prefix"] and named.settings is None:
         decoder = {i: token._replace(normalized=False) for i, token in named.decoder.items()}
         named = named._replace(decoder=decoder)
-    added = named._replace(settings=None, is_older=False).add((), ids.get, model.n_pieces)
+    # The settings of a class are for tokenizers that it builds from a vocabulary.
+    added = named._replace(settings=None).add((), ids.get, model.n_pieces)
     new = [token for token in added if token.id >= model.n_pieces]
     if all(_is_plain(token, model) for token in added):
         return _with_pieces(model, new)

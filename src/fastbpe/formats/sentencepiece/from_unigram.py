@@ -67,11 +67,11 @@ def convert(model: Model, tokens: Sequence[bytes]) -> CodePointModel:
                 types[i] = PieceType.UNUSED
     _check_decoder(model.huggingface.get("decoder"))
     piece_bytes, piece_ends = pack_pieces(piece.encode() for piece in pieces)
-    every = [*scores, *[0.0] * (len(pieces) - len(scores))]
+    all_scores = [*scores, *[0.0] * (len(pieces) - len(scores))]  # added tokens have no score in the file
     made = CodePointModel(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
-        scores=_packed(every),
+        scores=_packed(all_scores),
         types=bytes(types),
         trainer=specs.make(specs.TRAINER, _trainer(model, pieces, types, text.spaces)),
         normalizer=specs.make(

@@ -146,18 +146,18 @@ def first_repeated(bytes text not None, bytes ends not None, uint64_t seed):
     cdef const uint32_t* end_of = <const uint32_t*> PyBytes_AS_STRING(ends)
     cdef uint32_t n = <uint32_t> (len(ends) // 4), i, start = 0, other, n_bytes, tag
     cdef Py_ssize_t n_text = len(text)
-    cdef size_t mask = 4, at
+    cdef size_t n_slots = 4, mask, at
     cdef uint64_t hash
     cdef int id_bits = 1
     while <uint64_t> 1 << id_bits <= n:
         id_bits += 1
-    while mask < <size_t> n * 2:
-        mask *= 2
+    while n_slots < <size_t> n * 2:
+        n_slots *= 2
+    mask = n_slots - 1
     # Hash table (open addressing): high bits of the hash, then id plus one in `id_bits` bits; 0: empty.
-    cdef uint32_t* seen = <uint32_t*> calloc(mask, sizeof(uint32_t))
+    cdef uint32_t* seen = <uint32_t*> calloc(n_slots, sizeof(uint32_t))
     if seen == NULL:
         raise MemoryError(f"no memory to compare {n} pieces")
-    mask -= 1
     try:
         for i in range(n):
             n_bytes = end_of[i] - start

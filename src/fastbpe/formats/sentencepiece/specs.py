@@ -110,6 +110,7 @@ WITHOUT_EFFECT = {
 OF_UNIGRAM = ("seed_sentencepiece_size", "shrinking_factor", "num_sub_iterations", "seed_sentencepieces_file")
 
 _SHORT = 128  # bytes; the length of a shorter string is a varint of one byte
+# By the identity of TRAINER and NORMALIZER, because a dict cannot be a key.
 _DEFAULTS = {id(options): {n: o.default for n, o in options.items()} for options in (TRAINER, NORMALIZER)}
 _NAMES = {id(options): {o.number: n for n, o in options.items()} for options in (TRAINER, NORMALIZER)}
 _TYPE_NUMBERS = {name: number for number, name in MODEL_TYPES.items()}
