@@ -238,7 +238,7 @@ class _OfPieces(OfPieces):
         self._state(file.top.where, config, class_name)
         self.pieces = []
         self.charsmap = _charsmap(file.top)
-        self.unknown_piece = self._number("unk_id", 1 if class_name == "DebertaV2" else 0)
+        self.unknown_piece = self._integer("unk_id", 1 if class_name == "DebertaV2" else 0)
         named = named_tokens.read(folder, self.rules.settings)
         default = () if named.extra else piece_classes.DEFAULT_EXTRA.get(class_name, ())
         self.extra = [*named.extra, *(Definition(name, is_text=True) for name in default)]

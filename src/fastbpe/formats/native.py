@@ -165,7 +165,7 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
             scores = None
         extras |= native_extras.read_own(header, where) | native_extras.read_chat(header, where)
         extras |= native_extras.read_supermerges(header, supermerges, where)
-        supermerges = None
+        supermerges = None  # as scores above: used, so no error below
     if supermerges is not None:
         raise FormatError(f"{where}: it has a section 'supermerges' that its header does not describe")
     if scores is not None:

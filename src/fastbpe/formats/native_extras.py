@@ -168,7 +168,8 @@ def read(extras: Any, where: str, *, has_spelling: bool) -> dict[str, Any]:
     templates.read(kept)
     normalizers = top.get("normalizers", list)
     steps = top.get("pre_tokenizers", list)
-    if step_parts.normalizers(Part({"type": "Sequence", **top.value}, where, "extras")) != normalizers:
+    part = Part({"type": "Sequence", "normalizers": normalizers}, where, "extras")
+    if step_parts.normalizers(part) != normalizers:
         top.fail("the steps are not written as fastbpe writes them", "normalizers")
     # In a vocabulary of bytes, "prefix_space" has the add_prefix_space of the first step.
     left_out = {"trim_offsets": False} if has_spelling else {"trim_offsets": False, "add_prefix_space": False}

@@ -153,7 +153,8 @@ class OfPieces:
             return role
         return self.named.roles.get(role, "None")
 
-    def _number(self, name: str, default: int) -> int:
+    def _integer(self, name: str, default: int) -> int:
+        """Return a setting of tokenizer_config.json."""
         value = self.config.get(name, default)
         if type(value) is not int or not 0 <= value <= 1 << 16:
             self._refuse(name, f"an integer from 0 to {1 << 16}", value)
@@ -192,13 +193,13 @@ class OfPieces:
         if self.class_name == "MBart50":
             return [*extra, *_texts(self.rules.codes)]
         if self.class_name in piece_classes.WITH_SENTINELS:
-            n, found = self._number("extra_ids", _N_EXTRA), sum("<extra_id_" in name for name in known)
+            n, found = self._integer("extra_ids", _N_EXTRA), sum("<extra_id_" in name for name in known)
             if found and n and found != n:
                 self._fail(f"it has {found} tokens <extra_id_…>, but extra_ids is {n}")
             return extra if found else [*extra, *_texts(f"<extra_id_{i}>" for i in range(n))]
         if self.class_name == "Pegasus":
             sentence = self._sentence_mask("<mask_1>")
-            reserved = [f"<unk_{i}>" for i in range(2, self._number("offset", _N_RESERVED))]
+            reserved = [f"<unk_{i}>" for i in range(2, self._integer("offset", _N_RESERVED))]
             return _texts([*([] if sentence is None else [sentence]), *reserved])
         return extra
 
@@ -235,7 +236,7 @@ class OfPieces:
     def _extra_ids(self) -> _Scored:
         if self.class_name not in piece_classes.WITH_SENTINELS:
             return []
-        return [(f"<extra_id_{i}>", 0.0) for i in reversed(range(self._number("extra_ids", _N_EXTRA)))]
+        return [(f"<extra_id_{i}>", 0.0) for i in reversed(range(self._integer("extra_ids", _N_EXTRA)))]
 
     def _pegasus_head(self) -> _Scored:
         """Return the pieces before the model's own. transformers swaps the two mask tokens' defaults here."""
@@ -244,7 +245,7 @@ class OfPieces:
         masks = [mask] if mask != "None" else []
         if sentence not in (None, "None", mask):
             masks.append(sentence)
-        reserved = range(2, self._number("offset", _N_RESERVED))
+        reserved = range(2, self._integer("offset", _N_RESERVED))
         names = [self._text("pad"), self._text("eos"), *masks]
         return [*((name, 0.0) for name in names), *((f"<unk_{i}>", -100.0) for i in reserved)]
 

@@ -239,7 +239,8 @@ class _Folder:
         return [f"__{code}__" for code in lists[value]]
 
     def model(self) -> CodePointModel:
-        pieces = dict(
+        """Return the model: the pieces of the `.model` under the ids of the table, then the added tokens."""
+        pieces = dict(  # text → (score, type in the `.model`)
             zip(
                 (piece.decode("utf-8", "surrogateescape") for piece in self._pieces.pieces),
                 zip(array("f", self._pieces.scores), self._pieces.types, strict=True),
@@ -268,12 +269,12 @@ class _Folder:
             if self._vocab.get(name, i) != i or any((token.content == name) != (token.id == i) for token in added):
                 self._fail(f"the token {name!r} of a language must have the id {i}, and no other token may")
         rows = python_backend.with_added([*rows, *languages], added, self._fail)
-        kinds = dict.fromkeys(languages, PieceType.USER_DEFINED)
+        types = dict.fromkeys(languages, PieceType.USER_DEFINED)
         for token in added:
-            kinds[token.content] = PieceType.CONTROL if token.special else PieceType.USER_DEFINED
-        found = (PieceType.NORMAL, PieceType.CONTROL)
-        kinds |= {name: kind for name, (_, kind) in pieces.items() if kind in found}
-        kinds[unknown] = PieceType.UNKNOWN
+            types[token.content] = PieceType.CONTROL if token.special else PieceType.USER_DEFINED
+        kept = (PieceType.NORMAL, PieceType.CONTROL)
+        types |= {name: type_ for name, (_, type_) in pieces.items() if type_ in kept}
+        types[unknown] = PieceType.UNKNOWN
         piece_bytes, piece_ends = pack_pieces(name.encode("utf-8", "surrogateescape") for name in rows)
         ids = {name: i for i, name in enumerate(rows)}
         before, behind = self._around(ids)
@@ -283,7 +284,7 @@ class _Folder:
             piece_bytes=piece_bytes,
             piece_ends=piece_ends,
             scores=array("f", [pieces[name][0] if name in pieces else 0.0 for name in rows]).tobytes(),
-            types=bytes(kinds.get(name, PieceType.UNUSED) for name in rows),
+            types=bytes(types.get(name, PieceType.UNUSED) for name in rows),  # UNUSED: no text becomes it
             trainer=specs.make(
                 specs.TRAINER,
                 {
@@ -304,8 +305,8 @@ class _Folder:
             conventions=Conventions(decoder=self._class_name),
             unnumbered=[
                 (name, score)
-                for name, (score, kind) in pieces.items()
-                if kind == PieceType.NORMAL and name not in self._vocab
+                for name, (score, type_) in pieces.items()
+                if type_ == PieceType.NORMAL and name not in self._vocab
             ],
         )
 

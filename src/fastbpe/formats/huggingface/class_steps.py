@@ -201,6 +201,7 @@ def _nougat(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
 
 
 def _llama(config: Config, roles: Roles, charsmap: list[Step], *, is_code: bool = False) -> Step:
+    """Return the steps of Llama. is_code: of Code Llama, whose class ignores `legacy`."""
     prefixes = config.get("add_prefix_space")
     prefixes = True if prefixes is None else prefixes
     is_old = config.get("legacy", False) and not is_code

@@ -273,6 +273,8 @@ class _Values:
             self.values[_EXTRA] = self.values.pop(_ADDITIONAL)
             self.places[_EXTRA] = where
             self.extra_key = _ADDITIONAL
+        # Name of an attribute that only this model has → token. In a special_tokens_map.json, only an object of
+        # extra_special_tokens overrides these tokens.
         self.specific: dict[str, Any] = {
             key: self.values.pop(key)
             for key in [*self.values]

@@ -299,9 +299,9 @@ def _types(
     in_all_text = in_all_text and not any(token.special and token.normalized for token in added)
     for token in added:
         # U+2581 stays a normal piece even if no text keeps one, because the core finds spaces by it.
-        is_found = in_all_text and token.normalized and not token.single_word
-        never_left = is_found and token.content != METASPACE
-        if types[token.id] == PieceType.NORMAL and (never_left or not _is_ordinary(token, vocabulary, merges)):
+        is_always_found = in_all_text and token.normalized and not token.single_word
+        never_merges = is_always_found and token.content != METASPACE
+        if types[token.id] == PieceType.NORMAL and (never_merges or not _is_ordinary(token, vocabulary, merges)):
             types[token.id] = PieceType.CONTROL if token.special else PieceType.USER_DEFINED
     for name in (model.get("unk_token", str, ""), *(BYTE_NAMES if named else ())):
         if _is_made(name, vocabulary, merges):

@@ -60,7 +60,7 @@ cdef class ScoredVocab:
         cdef const uint8_t* vocab = _value_of(model, end, b"vocab") if model != NULL else NULL
         if vocab == NULL or vocab[0] != c'[' or n >= NONE:  # _ends has 32 bits
             return False
-        self._token_bytes = <uint8_t*> malloc(n + 1)
+        self._token_bytes = <uint8_t*> malloc(n + 1)  # enough: no string is longer than in the file
         self._ends = <uint32_t*> malloc((n // PAIR_BYTES + 1) * sizeof(uint32_t))
         self._scores = <double*> malloc((n // PAIR_BYTES + 1) * sizeof(double))
         if self._token_bytes == NULL or self._ends == NULL or self._scores == NULL:
@@ -157,7 +157,7 @@ cdef const uint8_t* _read_number(const uint8_t* at, const uint8_t* end, double* 
     first = at
     while at < end and c'0' <= at[0] <= c'9':
         fits = fits and _add_digit(&digits, at[0])
-        power += not fits
+        power += not fits  # a digit that is left out makes the number ten times greater
         at += 1
     if at == first or (first[0] == c'0' and at - first > 1):
         return NULL
@@ -166,7 +166,7 @@ cdef const uint8_t* _read_number(const uint8_t* at, const uint8_t* end, double* 
         first = at
         while at < end and c'0' <= at[0] <= c'9':
             fits = fits and _add_digit(&digits, at[0])
-            power -= fits
+            power -= fits  # a digit after the point that is left out changes nothing
             at += 1
         if at == first:
             return NULL

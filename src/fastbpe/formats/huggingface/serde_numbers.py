@@ -36,6 +36,7 @@ def _any_float(text: str) -> float:
     power, digits, number = int(exponent or 0), whole + part, 0
     for place, digit in enumerate(digits):
         if number * 10 + int(digit) > _MOST:
+            # Digits before the point that are left out count as zeros; those after it do not count.
             power += max(len(whole) - place, 0)
             power -= max(place - len(whole), 0)
             break

@@ -40,7 +40,7 @@ def with_named(model: CodePointModel, named: NamedTokens, where: str) -> CodePoi
     named = named._replace(named={**roles, **named.named})
     if not named.has_extra:  # transformers then takes the control symbols for extra_special_tokens
         named = named._replace(extra=[Definition(name) for name in controls])
-    if named.settings is None:
+    if named.settings is None:  # LlamaTokenizer, which has settings, builds the tokenizer anew from the pieces
         model = _renamed(model, named)
     ids = {piece.decode("utf-8", "surrogateescape"): i for i, piece in enumerate(model.pieces)}
     if model.normalizer["add_dummy_prefix"] and named.settings is None:

@@ -71,19 +71,20 @@ def parse(
 
 
 def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
-    columns = []  # text, ends, scores, types
+    columns: list[tuple[bytes, bytes, bytes, bytes]] = []  # text, ends, scores, types
     n_bytes = n_pieces = n_fields = 0
     extras: dict[int, bytes] = {}
     messages: dict[int, list[bytes]] = {}  # field → its parts: protobuf joins a field that occurs several times
     unknown = []
     at = 0
     while at < len(data):
-        at, *plain = piece_messages.read(data, at, n_bytes)
-        n_bytes += len(plain[0])
-        n_pieces += len(plain[3])
+        at, *run = piece_messages.read(data, at, n_bytes)  # as many plain pieces as come one after another
+        plain_text, plain_ends, plain_scores, plain_types = run
+        n_bytes += len(plain_text)
+        n_pieces += len(plain_types)
         limits.check_number(n_pieces, where)
-        if plain[3]:
-            columns.append((plain[0], plain[1], plain[2], plain[3]))
+        if plain_types:
+            columns.append((plain_text, plain_ends, plain_scores, plain_types))
         n_fields += 1
         if n_fields > limits.MAX_FIELDS or n_bytes > _MAX_TEXT:
             raise protobuf.Damaged(at, "more fields, or more text, than any model has")
@@ -313,7 +314,7 @@ def _is_user_defined(token: AddedToken, model: CodePointModel) -> bool:
 
 def _messages(model: CodePointModel) -> Iterator[bytes]:
     """Yield the fields of the file that fastbpe knows."""
-    # Made once: there are many pieces, and tags and lengths repeat.
+    # Made once: there are many pieces, and tags and lengths repeat. [:-1]: without the length, a byte for b"".
     piece_key, text_key = (protobuf.bytes_field(number, b"")[:-1] for number in (_PIECES, _TEXT))
     score_key = protobuf.fixed32_field(_SCORE, b"")
     length = lru_cache(maxsize=None)(protobuf.varint)

@@ -150,9 +150,9 @@ def read(options: Mapping[str, Option], message: bytes) -> Spec:
         elif kind == "strings":
             texts = values.setdefault(name, [])
             texts.append(_value(kind, message[field.start : field.end], 0))
-            if field.end - field.start < _SHORT:
-                more, at = piece_messages.strings(message, at, message[field.at : field.start - 1])
-                texts += more
+            if field.end - field.start < _SHORT:  # the length takes one byte, so the tag ends before it
+                following, at = piece_messages.strings(message, at, message[field.at : field.start - 1])
+                texts += following
         else:
             values[name] = _value(kind, message[field.start : field.end], field.value)
     return make(options, values, b"".join(unknown))
@@ -177,7 +177,7 @@ def _value(kind: str, data: bytes, number: int) -> Any:
     if kind == "float":
         return struct.unpack("<f", data)[0]
     if kind == "int32":
-        return (number & 0xFFFF_FFFF ^ 0x8000_0000) - 0x8000_0000
+        return (number & 0xFFFF_FFFF ^ 0x8000_0000) - 0x8000_0000  # two's complement of 32 bits
     if kind == "bool":
         return number != 0
     return MODEL_TYPES[number] if kind == "model_type" else number
