@@ -223,6 +223,49 @@ def test_tokenizer_json_without_an_equal_is_refused(name: str, tmp_path: Path) -
         tokenizer.export(tmp_path / "x.model", format="sentencepiece")
 
 
+STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+MARKS_AS_SPACES = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
+TO_BYTES = [MARKS_AS_SPACES, {"type": "ByteFallback"}, {"type": "Fuse"}]
+METASPACE = {"type": "Metaspace", "replacement": "▁", "split": True}
+
+
+@pytest.mark.parametrize("adds_prefix", [True, False])
+@pytest.mark.parametrize(
+    ("decoder", "drops"),
+    [
+        ({"type": "Sequence", "decoders": TO_BYTES}, False),
+        ({"type": "Sequence", "decoders": [*TO_BYTES, STRIP]}, True),
+        ({**METASPACE, "prepend_scheme": "never"}, False),
+        ({**METASPACE, "prepend_scheme": "first"}, True),
+    ],
+)
+def test_decoder_must_treat_a_space_at_the_start_as_sentencepiece_does(
+    decoder: dict[str, Any], drops: bool, adds_prefix: bool, tmp_path: Path
+) -> None:
+    spaces = {"add_dummy_prefix": adds_prefix, "remove_extra_whitespaces": False}
+    described = written(of([UNK, SPACE, *LETTERS], normalizer=spaces), tmp_path) | {"decoder": decoder}
+    tokenizer = fastbpe.load(json.dumps(described).encode())
+    ids = tokenizer.encode(" a b")
+    if drops == adds_prefix:
+        tokenizer.export(tmp_path / "x.model", format="sentencepiece")
+        assert fastbpe.load(tmp_path / "x.model").decode(ids) == tokenizer.decode(ids)
+        return
+    rule = f"the rule that decoding {'drops' if drops else 'keeps'} a space at the start"
+    with pytest.raises(FormatError, match=f"sentencepiece has no equivalent of {rule}; export"):
+        tokenizer.export(tmp_path / "x.model", format="sentencepiece")
+
+
+def test_decoder_that_writes_names_of_bytes_is_refused(tmp_path: Path) -> None:
+    pieces = [UNK, SPACE, *LETTERS, *((f"<0x{byte:02X}>", 0.0, BYTE) for byte in range(256))]
+    described = written(of(pieces, {"byte_fallback": True}), tmp_path)
+    tokenizer = fastbpe.load(json.dumps(described).encode())
+    tokenizer.export(tmp_path / "x.model", format="sentencepiece")
+    described["decoder"] = {**METASPACE, "prepend_scheme": "always"}
+    tokenizer = fastbpe.load(json.dumps(described).encode())
+    with pytest.raises(FormatError, match="no equivalent of a decoder that writes byte pieces by their names"):
+        tokenizer.export(tmp_path / "x.model", format="sentencepiece")
+
+
 @pytest.mark.parametrize("flag", ["lstrip", "rstrip", "single_word", "normalized"])
 def test_added_token_with_flags_is_refused(flag: str, tmp_path: Path) -> None:
     described = written(of([UNK, BOS, SPACE, *LETTERS]), tmp_path)

@@ -65,7 +65,7 @@ def convert(model: Model, tokens: Sequence[bytes]) -> CodePointModel:
         for i, piece in enumerate(pieces):
             if types[i] == PieceType.NORMAL and METASPACE in piece[1:]:
                 types[i] = PieceType.UNUSED
-    _check_decoder(model.huggingface.get("decoder"))
+    _check_decoder(model.huggingface.get("decoder"), text.spaces, PieceType.BYTE in types)
     piece_bytes, piece_ends = pack_pieces(piece.encode() for piece in pieces)
     all_scores = [*scores, *[0.0] * (len(pieces) - len(scores))]  # added tokens have no score in the file
     made = CodePointModel(
@@ -156,6 +156,8 @@ def _text(model: Model) -> _Text:
             if rules is None or rules.find(character) != " ":
                 _lost(f"trimmed white space if the normalization rules do not turn {character!r} into a space")
         return _Text(charsmap, Spaces(dummy=True, trims=True), True)
+    # True comes first: the only step without any option, ESCAPE, also begins the steps of add_dummy_prefix with
+    # treat_whitespace_as_suffix. `_check_own_steps` compares the steps that follow.
     for flags in product((True, False), repeat=3):
         spaces = Spaces(*flags)
         described = llama_spaces.describe(spaces)
@@ -174,14 +176,24 @@ def _check_own_steps(model: Model, made: CodePointModel, listed: Sequence[str]) 
         _lost(f"the steps {', '.join(kinds)} of this tokenizer.json together")
 
 
-def _check_decoder(decoder: Mapping[str, Any] | None) -> None:
-    """Raise FormatError if sentencepiece decodes in another way. Ignores clean_up_tokenization_spaces."""
+def _check_decoder(decoder: Mapping[str, Any] | None, spaces: Spaces, has_bytes: bool) -> None:
+    """Raise FormatError if sentencepiece decodes in another way. Ignores clean_up_tokenization_spaces.
+
+    has_bytes: some pieces are of type BYTE.
+    """
     if decoder is not None and decoder.get("decoders", ())[1:] == decoder_json.clean_up_steps():
         decoder = decoder["decoders"][0]
-    if decoder is None or decoder.get("type") != "Metaspace":
+    if decoder is not None and decoder.get("type") == "Metaspace":
+        drops = decoder.get("prepend_scheme", "always") != "never"
+        if has_bytes:
+            _lost("a decoder that writes byte pieces by their names")
+    else:
         known = [write_llama.decoder(Conventions(strips=strips)) for strips in (False, True)]
         if decoder not in known:
             _lost(f"the decoder {None if decoder is None else decoder.get('type')!r}")
+        drops = decoder == known[True]
+    if drops != (spaces.dummy or spaces.trims):
+        _lost(f"the rule that decoding {'drops' if drops else 'keeps'} a space at the start")
 
 
 def _trainer(model: Model, pieces: Sequence[str], types: bytearray, spaces: Spaces) -> dict[str, Any]:
