@@ -37,12 +37,12 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
         raise FormatError(f"{where}: truncated: it ends after line {len(lines)}, before the special tokens")
     if lines[0].strip() != MAGIC:
         raise FormatError(f"{where}:1: expected {MAGIC!r}, found {lines[0][:40]!r}")
-    held, first = _special_tokens(lines, where)
+    own_special_tokens, first = _special_tokens(lines, where)
     tokens, merges = _merges(lines, first, where)
     return Model(
         tokens=tokens,
         pattern=lines[1].strip() or None,
-        special_tokens=held if special_tokens is None else special_tokens,
+        special_tokens=own_special_tokens if special_tokens is None else special_tokens,
         merges=pack_merges(merges),
         merges_rule="merges",
         whole_piece_first=False,
@@ -59,15 +59,15 @@ def _special_tokens(lines: Sequence[str], where: str) -> tuple[dict[str, int], i
         raise FormatError(f"{where}:3: {n} special tokens: the limit is {MAX_SPECIAL_TOKENS}")
     if end > len(lines):
         raise FormatError(f"{where}: truncated: it ends after line {len(lines)}, among its {n} special tokens")
-    held: dict[str, int] = {}
+    found: dict[str, int] = {}
     for number, line in enumerate(lines[3:end], 4):
         fields = line.split()
         if len(fields) != 2 or not _NUMBER.fullmatch(fields[1]):
             raise FormatError(f"{where}:{number}: expected a special token and its id, found {line[:80]!r}")
-        if fields[0] in held:
+        if fields[0] in found:
             raise FormatError(f"{where}:{number}: special token {fields[0]!r} appears twice")
-        held[fields[0]] = int(fields[1])
-    return held, end
+        found[fields[0]] = int(fields[1])
+    return found, end
 
 
 def _merges(lines: Sequence[str], first: int, where: str) -> tuple[list[bytes], list[tuple[int, int, int]]]:

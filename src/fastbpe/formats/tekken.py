@@ -61,16 +61,16 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
         raise FormatError(f"{where}: {n_special} special tokens: the limit is {MAX_SPECIAL_TOKENS}")
     n_tokens = _size(config, "default_vocab_size", where) - n_special
     names = _special_names(document.get("special_tokens"), config.get("version"), n_special, where)
-    held = {name: i for i, name in enumerate(names)}
-    bos = held.get(_ROLES["bos"])
+    own_special_tokens = {name: i for i, name in enumerate(names)}
+    bos = own_special_tokens.get(_ROLES["bos"])
     templates = around(() if bos is None else (bos,), ())
     return Model(
         tokens=[b""] * n_special + _tokens(document.get("vocab"), n_tokens, where),
         pattern=as_regex(pattern),
-        special_tokens=held if special_tokens is None else special_tokens,
+        special_tokens=own_special_tokens if special_tokens is None else special_tokens,
         template=((), ()) if bos is None else ((bos,), ()),
         pair_template=templates.pair,
-        roles={role: name for role, name in _ROLES.items() if name in held},
+        roles={role: name for role, name in _ROLES.items() if name in own_special_tokens},
     )
 
 

@@ -87,8 +87,8 @@ def _check_lines(
     caller allows them.
     """
     found = [token.content for token in added if not token.special]
-    of_lines = [line.split(" ") for line in merges if not line.strip("\n ")]
-    ranks = {(left, right): rank for rank, (left, right) in enumerate(pair for pair in of_lines if len(pair) == 2)}
+    pairs = [line.split(" ") for line in merges if not line.strip("\n ")]  # only these can merge line feeds
+    ranks = {(left, right): rank for rank, (left, right) in enumerate(pair for pair in pairs if len(pair) == 2)}
     for token in vocabulary:
         if token.strip("\n") or any(text in token for text in found):
             continue

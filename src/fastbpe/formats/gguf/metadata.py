@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
@@ -94,7 +94,7 @@ class _Reader:
                 self._value(kind, key, keep=False)
         return found
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str) -> NoReturn:
         raise FormatError(f"{self._where}: GGUF: byte {self._at}: {reason}; copy the file again or recreate it")
 
     def _take(self, n: int) -> memoryview:

@@ -165,8 +165,8 @@ def _dump_unigram(model: CodePointModel) -> bytes:
     if symbols:
         lost = (
             f"the user-defined piece {model.piece(symbols[0])!r} of a unigram model: llama.cpp cuts such pieces "
+            "out of the text first"
         )
-        lost += "out of the text first"
     elif len(model.ids) < model.n_pieces:
         lost = "two pieces that are equal"
     elif not spec["escape_whitespaces"]:

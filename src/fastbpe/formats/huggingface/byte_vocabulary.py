@@ -317,8 +317,8 @@ def lay_out(
     listed = [b""] * (max(tokens) + 1)
     for token_id, data in tokens.items():
         listed[token_id] = data
-    named = {vocabulary.get("", -1), *(token.id for token in added)}
-    gap = next((i for i, data in enumerate(listed) if not data and i not in named), None)
+    taken = {vocabulary.get("", -1), *(token.id for token in added)}  # ids that need no ordinary token
+    gap = next((i for i, data in enumerate(listed) if not data and i not in taken), None)
     if gap is not None:
         model.fail(f"no token has the id {gap}, though greater ids are taken; renumber the vocabulary", "vocab")
     return listed, pack_merges(merges), misses_bytes

@@ -89,8 +89,8 @@ class NamedTokens(NamedTuple):
         described: "padding" in the tokenizer.json, checked.
         """
         content = described.get("pad_token") if isinstance(described, dict) else None
-        decided = self.settings is not None and "pad" in self.settings.roles
-        if not content or decided or "pad_token" in self.named or "pad" in self.silenced:
+        class_decides = self.settings is not None and "pad" in self.settings.roles
+        if not content or class_decides or "pad_token" in self.named or "pad" in self.silenced:
             return self
         return self._replace(named=in_order({**self.named, "pad_token": Definition(content, is_text=True)}))
 

@@ -113,8 +113,8 @@ def parse(
     if laid_out is None:
         laid_out = pack_pieces(map(str.encode, pieces))
     added = read_added_tokens(top, vocabulary, with_padding(named, top))
-    read = model_of(top, vocabulary, added, laid_out, spelling)._replace(scores=scores)
-    return with_special(with_pad_role(read, named, top), special_tokens)
+    result = model_of(top, vocabulary, added, laid_out, spelling)._replace(scores=scores)
+    return with_special(with_pad_role(result, named, top), special_tokens)
 
 
 def read_apart(data: bytes, where: str, *, may_score: bool = True) -> tuple[Any, ScoredVocab | Entries | None]:

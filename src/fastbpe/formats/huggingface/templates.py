@@ -76,12 +76,12 @@ def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> 
         if isinstance(kind, str) and kind in flaws:
             raise FormatError(flaws[kind])
         is_named = isinstance(kind, str) and kind not in _MEMBERS
-        told = (
+        problem = (
             f"the post-processor {kind!r:.60} is unknown"
             if is_named
             else f"{described!r:.60} is not a post-processor"
         )
-        fail(place, f"{told}; fastbpe knows {', '.join(_MEMBERS)} and Sequence")
+        fail(place, f"{problem}; fastbpe knows {', '.join(_MEMBERS)} and Sequence")
     steps = described.get("processors")
     if not isinstance(steps, list) or depth >= MAX_DEPTH:
         fail(place, f"a Sequence needs a list 'processors', not more than {MAX_DEPTH} levels deep")
