@@ -121,7 +121,7 @@ def dump_code_points(model: CodePointModel) -> bytes:
     """
     if model.trainer["model_type"] == "unigram":
         return _dump_unigram(model)
-    # As read from a .model: `dump` fails for conventions that change ids, and drops all others.
+    # As read from a .model: `dump` fails if such a file cannot express the conventions.
     plain = model_file.parse(model_file.dump(model, "a GGUF file"), "the model")
     for name, (off, what) in _OFF.items():
         if plain.normalizer[name] != off:

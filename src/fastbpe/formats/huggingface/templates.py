@@ -220,7 +220,7 @@ def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | Non
         raise FormatError(
             f"the template has the id {used[-1]}, which is not a token; export this tokenizer as native"
         )
-    n_behind = len(split(templates.single)[1])  # as many ids after the first text belong to it, in a pair, too
+    n_behind = len(split(templates.single)[1])  # in a pair, as many ids after the first text have its type id
 
     def items(template: Sequence[int]) -> list[dict[str, Any]]:
         first = template.index(TEXT) if TEXT in template else len(template)

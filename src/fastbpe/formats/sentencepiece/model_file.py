@@ -78,8 +78,8 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
     unknown = []
     at = 0
     while at < len(data):
-        at, *run = piece_messages.read(data, at, n_bytes)  # as many plain pieces as come one after another
-        plain_text, plain_ends, plain_scores, plain_types = run
+        # As many plain pieces as come one after another:
+        at, plain_text, plain_ends, plain_scores, plain_types = piece_messages.read(data, at, n_bytes)
         n_bytes += len(plain_text)
         n_pieces += len(plain_types)
         limits.check_number(n_pieces, where)
