@@ -41,6 +41,7 @@ def sequences(batch: _Batch | tuple[Buffer, Buffer]) -> _Batch:
 
 
 def _is_array(part: object) -> bool:
+    """Tell whether half of a pair is an array; a pair of lists or of bytes is a batch of two sequences."""
     if isinstance(part, (bytes, bytearray, str, list, tuple)):
         return False
     try:
@@ -52,6 +53,7 @@ def _is_array(part: object) -> bool:
 
 def _cut(ids: memoryview, offsets: memoryview) -> Iterator[memoryview]:
     for name, view in (("ids", ids), ("offsets", offsets)):
+        # An empty array may have any type: numpy.array([]) has floats.
         if view.ndim != 1 or (len(view) and view.format.lstrip("@=<>!") not in _INTEGERS):
             raise TypeError(
                 f"{name} must be integers in one dimension: got an array with ndim={view.ndim} and format "
@@ -62,9 +64,9 @@ def _cut(ids: memoryview, offsets: memoryview) -> Iterator[memoryview]:
         if start > end:
             raise ValueError(f"offsets must not decrease: offsets[{i}] is {start} and offsets[{i + 1}] is {end}")
     if not places or places[0] != 0 or places[-1] != len(ids):
-        told = f"go from {places[0]} to {places[-1]}" if places else "are empty"
+        actual = f"go from {places[0]} to {places[-1]}" if places else "are empty"
         raise ValueError(
-            f"offsets must go from 0 to {len(ids)}, the number of ids; they {told}. For a part of a batch, pass "
+            f"offsets must go from 0 to {len(ids)}, the number of ids; they {actual}. For a part of a batch, pass "
             "ids[offsets[a]:offsets[b]] and offsets[a:b + 1] - offsets[a]"
         )
     flat = _native(ids)

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 def of_ranks(
     ranks: Mapping[bytes, int], pattern: PatternLike, special_tokens: Mapping[str, int] | None, name: str | None
 ) -> Model:
-    facts = {"empty_token": int(ranks[b""])} if b"" in ranks else {}
-    return Model(_tokens_of_ranks(ranks), pattern, _with_ids(special_tokens), name=name, huggingface=facts)
+    """Return the model of a caller's ranks. Arguments and errors: as in `Tokenizer.from_ranks`."""
+    tokens = _tokens_of_ranks(ranks)  # checks the ranks
+    # A list of tokens has b"" for an id without a token, too, so the id of the empty token is kept apart.
+    parts = {"empty_token": int(ranks[b""])} if b"" in ranks else {}
+    return Model(tokens, pattern, _with_ids(special_tokens), name=name, huggingface=parts)
 
 
 def of_merges(
@@ -31,6 +34,7 @@ def of_merges(
     special_tokens: Mapping[str, int] | None,
     name: str | None,
 ) -> Model:
+    """Return the model of a caller's merges. Arguments and errors: as in `Tokenizer.from_merges`."""
     tokens, packed = _tokens_of_merges(merges)
     rules: dict[str, Any] = {"merges": packed, "merges_rule": "merges", "whole_piece_first": False}
     return Model(tokens, pattern, _with_ids(special_tokens), name=name, **rules)
@@ -58,7 +62,8 @@ def _tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
     if not all(type(rank) is int for rank in ranks.values()):
         ranks = {token: operator.index(rank) for token, rank in ranks.items()}
     tokens = [b""] * (max(ranks.values(), default=-1) + 1)
-    for token, rank in sorted(ranks.items(), key=lambda item: not item[0]):  # the empty token last
+    for token, rank in sorted(ranks.items(), key=lambda item: not item[0]):
+        # The empty token comes last: before another token of its rank, it would look like a free rank.
         if tokens[rank]:
             raise VocabularyError(f"tokens {tokens[rank]!r} and {token!r} have the same rank {rank}")
         tokens[rank] = token

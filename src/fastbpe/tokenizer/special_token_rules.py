@@ -31,7 +31,12 @@ if TYPE_CHECKING:
 
 _MAX_MATCHERS = 32  # matchers to keep, one for each set of special tokens that callers allow or forbid
 _MAX_SEARCHED_FIRSTS = 16  # characters to search for one by one; more are compared as sets
-_MAX_COMPARED_CHARACTERS = 1 << 16  # characters of compared added tokens; with more, they are matched in two steps
+# Limits of comparing added tokens: beyond these, they are matched in two steps, which is always right.
+_MAX_COMPARED_CHARACTERS = 1 << 16  # characters of all tokens together
+_MAX_COMPARED_LENGTH = 1 << 8  # characters of one token; the time grows with its square
+
+# Flags of a token, as SpecialMatcher takes them.
+_LSTRIP, _RSTRIP, _SINGLE_WORD, _PASSED_OVER, _PYTHON_BLANKS, _FOUND_INSIDE = 1, 2, 4, 8, 16, 32
 
 
 class SpecialTokens:
@@ -75,11 +80,11 @@ class SpecialTokens:
         self._normalize = normalize
         self._decodes_stand_ins = decodes_stand_ins
         self._every = every
-        self._more_flags = python_blanks << 4
+        self._blank_flags = _PYTHON_BLANKS if python_blanks else 0
         self._empty = {} if empty is None else {empty: b""}
         self._decoded_added = self._decode_added()
         self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
-        self._found: dict[frozenset[str], SpecialMatcher | None] = {}
+        self._finders: dict[frozenset[str], SpecialMatcher | None] = {}
 
     @cached_property
     def ids(self) -> dict[str, int]:
@@ -140,16 +145,17 @@ class SpecialTokens:
 
         contents = [token.content for token in self.added]
         if self._normalize is None and all(contents) and is_visible_ascii("".join(contents)):
+            # Each of these characters represents its own byte, so there is nothing to decode.
             return {token.id: token.content.encode() for token in reversed(self.added)}
-        made = {}
+        by_id = {}
         for token in reversed(self.added):  # the first of several with the same id counts
             text = self._found_as(token)
             if not text:
                 raise SpecialTokenError(
                     f"the added token {token.content!r} is empty after normalization: it would match everywhere"
                 )
-            made[token.id] = decoded(text) if self._decodes_stand_ins else text.encode()
-        return made
+            by_id[token.id] = decoded(text) if self._decodes_stand_ins else text.encode()
+        return by_id
 
     def choose(
         self, allowed: str | Collection[str], disallowed: str | Collection[str]
@@ -224,7 +230,7 @@ class SpecialTokens:
             return self._matcher(allowed)
         if not allowed and all(token.special for token in self.added):
             return None
-        return _kept(self._found, allowed, lambda: self._make_finder(allowed, [*self._plain(), *self.added]))
+        return _kept(self._finders, allowed, lambda: self._make_finder(allowed, [*self._plain(), *self.added]))
 
     def _plain(self) -> list[AddedToken]:
         """List the special tokens that are not among the added ones."""
@@ -239,6 +245,7 @@ class SpecialTokens:
         """
         raw = [token for token in tokens if not token.normalized]
         normalized = [token for token in tokens if token.normalized]
+        # tokenizers searches twice. Without a normalizer and overlaps, one search finds the same tokens.
         if normalized and self._normalize is None and not _may_touch(raw, normalized):
             raw, normalized = raw + normalized, []
         then = None
@@ -248,8 +255,8 @@ class SpecialTokens:
             # If several become the same text, a special one counts. (tokenizers takes any of them.)
             for token in sorted(normalized, key=lambda token: (not token.special, token.id)):
                 texts.setdefault(normalize(token.content), token)
-            then = _finder_of(list(texts), list(texts.values()), allowed, self._more_flags)
-        return _finder_of([token.content for token in raw], raw, allowed, self._more_flags, then)
+            then = _finder_of(list(texts), list(texts.values()), allowed, self._blank_flags)
+        return _finder_of([token.content for token in raw], raw, allowed, self._blank_flags, then)
 
 
 def is_blank(token: AddedToken) -> bool:
@@ -275,8 +282,9 @@ def _kept(
 
 
 def make_matcher(names: Iterable[str], ids: Mapping[str, int], every: str | None = None) -> SpecialMatcher:
-    """Return a matcher for names. A name without an id gets 0. Raises SpecialTokenError as `check_names` does.
+    """Return a matcher for names. Raises SpecialTokenError as `check_names` does.
 
+    A name without an id gets 0: it is only refused in text, for which no id is needed.
     every: expression for the set of all special tokens, for errors; None: the expression for a `Tokenizer`.
     """
     names = [*names]
@@ -292,41 +300,41 @@ def _finder_of(
     texts: Sequence[str],
     tokens: Sequence[AddedToken],
     allowed: Collection[str],
-    more: int,
+    blank_flags: int,
     then: SpecialMatcher | None = None,
 ) -> SpecialMatcher:
     """Return a matcher for added tokens. texts: text by which each token is found.
 
-    more: flag bits to add for tokens with the flag lstrip or rstrip.
+    blank_flags: flags to add for tokens with lstrip or rstrip: _PYTHON_BLANKS or 0.
     then: matcher for the normalized text between the found tokens; None: find no tokens there.
     """
     passes_over = any(special and content not in allowed for content, _, special, *_ in tokens)
     flags = bytes(
         [
-            lstrip
-            | rstrip << 1
-            | single_word << 2
-            | (special and content not in allowed) << 3
-            | (more if lstrip or rstrip else 0)
-            | (passes_over and special and content in allowed) << 5
+            (_LSTRIP if lstrip else 0)
+            | (_RSTRIP if rstrip else 0)
+            | (_SINGLE_WORD if single_word else 0)
+            | (_PASSED_OVER if special and content not in allowed else 0)
+            | (blank_flags if lstrip or rstrip else 0)
+            | (_FOUND_INSIDE if passes_over and special and content in allowed else 0)
             for content, _, special, _, lstrip, rstrip, single_word in tokens
         ]
     )
-    words = _words() if any(token.single_word for token in tokens) else b""
+    words = _word_characters() if any(token.single_word for token in tokens) else b""
     return SpecialMatcher([text.encode() for text in texts], [token.id for token in tokens], flags, then, words)
 
 
-_packed_words = b""
+_packed_ranges = b""
 
 
-def _words() -> bytes:
+def _word_characters() -> bytes:
     r"""Pack the characters of \w as uint32: first and last of each range. The first call makes them."""
-    global _packed_words
-    if not _packed_words:
+    global _packed_ranges
+    if not _packed_ranges:
         from fastbpe.splitting.charset import CharSet
 
-        _packed_words = array("I", chain.from_iterable(CharSet.word().ranges)).tobytes()
-    return _packed_words
+        _packed_ranges = array("I", chain.from_iterable(CharSet.word().ranges)).tobytes()
+    return _packed_ranges
 
 
 def _may_touch(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool:
@@ -338,6 +346,8 @@ def _may_touch(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool
         return True
     ours, theirs = [token.content for token in some], [token.content for token in others]
     if sum(map(len, ours)) + sum(map(len, theirs)) > _MAX_COMPARED_CHARACTERS:
+        return True
+    if max(map(len, ours + theirs), default=0) > _MAX_COMPARED_LENGTH:
         return True
     if not _begins_inside(ours, theirs) and not _begins_inside(theirs, ours):
         # Then two overlap only if one is a prefix of another; sorted, a prefix comes just before such a text.
@@ -362,11 +372,12 @@ def _reaches(some: Sequence[str], others: Sequence[str]) -> bool:
     whole = {*others}
     for content in some:
         for start in range(len(content)):
-            if content[start] not in begins:
-                continue
-            if content[start:] in begins:
-                return True
-            if any(content[start:end] in whole for end in range(start + 1, len(content) + 1)):
+            for end in range(start + 1, len(content) + 1):
+                if content[start:end] not in begins:
+                    break
+                if content[start:end] in whole:
+                    return True
+            else:  # the rest of the content begins one of `others`
                 return True
     return False
 
@@ -396,7 +407,7 @@ def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collectio
 
     added: names that may share their id or their bytes with an ordinary token. may_share: as in SpecialTokens.
     """
-    if not vocabulary.n_ids and _are_in_order(tokens.values(), may_share):
+    if not vocabulary.n_ids and _are_distinct_ids(tokens.values(), may_share):
         return
     taken: dict[int, str] = {}
     for name, token_id in tokens.items():
@@ -418,8 +429,11 @@ def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collectio
             raise SpecialTokenError.is_ordinary(name, ordinary)
 
 
-def _are_in_order(ids: Collection[int], may_share: bool) -> bool:
-    """Tell whether all are ids and no two equal. One check of all is faster than hundreds of single ones."""
+def _are_distinct_ids(ids: Collection[int], may_share: bool) -> bool:
+    """Tell whether all are ids and (unless may_share) no two equal.
+
+    One check of all is faster than hundreds of single ones.
+    """
     if not {int}.issuperset(map(type, ids)):
         return False
     return (may_share or len({*ids}) == len(ids)) and min(ids, default=0) >= 0 and max(ids, default=0) < MAX_IDS

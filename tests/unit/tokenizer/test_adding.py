@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from typing import Any
 
 import pytest
@@ -191,3 +192,12 @@ def test_impossible_reservation_raises_value_error(old: Tokenizer, arguments: di
 def test_reservation_of_wrong_type_raises_type_error(arguments: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=next(iter(arguments))):
         byte_level().with_special_tokens([], **arguments)
+
+
+def test_long_added_tokens_of_one_letter_are_compared_in_seconds() -> None:
+    old = byte_level()
+    texts = ["a" * 6000 + "b", "a" * 5999 + "c"]
+    start = time.process_time()
+    new = old.with_tokens([AddedToken(texts[0], normalized=True), AddedToken(texts[1])])
+    assert new.encode("".join(texts)) == [old.n_vocab, old.n_vocab + 1]
+    assert time.process_time() - start < 5

@@ -61,6 +61,8 @@ def test_errors_are_subclasses_of_builtin_errors(error: type[Exception], builtin
         ({**BYTES, b"ab": 256.0}, r"token b'ab' has the rank 256\.0"),
         ({**BYTES, b"ab": "256"}, r"token b'ab' has the rank '256'"),
         ({**BYTES, b"ab": None}, r"token b'ab' has the rank None"),
+        ({**BYTES, b"": "256"}, r"token b'' has the rank '256'"),
+        ({**BYTES, b"": None}, r"token b'' has the rank None"),
         ({**BYTES, "": 256}, "token '' must be bytes"),
         ({**BYTES, "ab": 256}, "token 'ab' must be bytes"),
         ({**BYTES, 5: 256}, "token 5 must be bytes"),

@@ -12,8 +12,9 @@ import pytest
 import fastbpe
 from fastbpe._core.encode.count_limits import count_part
 from fastbpe.errors import FormatError, SpecialTokenError, TrainingError
-from fastbpe.model import PieceType
+from fastbpe.model import CodePointModel, Conventions, PieceType
 from fastbpe.tokenizer.cutting import truncation
+from fastbpe.tokenizer.internals import code_point_model_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from helpers.codepoint_models import model_of
 
@@ -260,3 +261,16 @@ def test_streams_decode_like_decode(trims: bool) -> None:
         stream = tokenizer.decoder()
         assert "".join([*map(stream.push, ids), stream.finish()]) == tokenizer.decode(ids)
         assert stream.push(ids) + stream.finish() == tokenizer.decode(ids)
+
+
+@pytest.mark.parametrize("decoder", ["sentencepiece", "ByteFallback", "GPTSw3"])
+@pytest.mark.parametrize(("ids", "message"), [([9999], "id 9999 "), (["x"], "'x' .* is str"), (5, r"\bint\b")])
+def test_batch_errors_name_the_sequence_after_bytes_that_are_not_utf8(
+    decoder: str, ids: Any, message: str
+) -> None:
+    model: CodePointModel = code_point_model_of(small(fallback=True))
+    if decoder != "sentencepiece":
+        model = model._replace(conventions=Conventions(decoder=decoder))
+    with pytest.raises((KeyError, TypeError), match=message) as refused:
+        Tokenizer(model).decode_batch([[3 + 0xC3], ids])
+    assert refused.value.__notes__ == ["for batch[1]"]

@@ -264,7 +264,7 @@ def test_fast_and_slow_checks_report_the_same_errors(may_share: bool, monkeypatc
     cases += [(("<a>", "<b>"), pair) for pair in product(ids, repeat=2)]
     at_once = [errors_of(*case, may_share) for case in cases]
     monkeypatch.setattr(rules, "_are_names", lambda names: False)
-    monkeypatch.setattr(rules, "_are_in_order", lambda ids, may_share: False)
+    monkeypatch.setattr(rules, "_are_distinct_ids", lambda ids, may_share: False)
     assert at_once == [errors_of(*case, may_share) for case in cases]
     assert ["", ""] in at_once
 

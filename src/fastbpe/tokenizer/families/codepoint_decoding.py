@@ -7,12 +7,13 @@ transformers' Python classes by the rules of its class.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.decode.stream_decoder import StreamDecoder
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
+from fastbpe.errors import note_place
 from fastbpe.model import METASPACE, CodePointModel, PieceType
 from fastbpe.tokenizer.families.codepoint_tables import (
     EACH_BYTE,
@@ -23,7 +24,7 @@ from fastbpe.tokenizer.families.codepoint_tables import (
     leading_of,
     overridden,
 )
-from fastbpe.tokenizer.families.family import Ids
+from fastbpe.tokenizer.families.family import Ids, listed
 
 
 class SentencePieceDecoding:
@@ -125,11 +126,11 @@ class HuggingFaceDecoding:
     def decode_batch(
         self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
     ) -> list[str]:
-        listed = [ids if hasattr(ids, "__len__") else [*ids] for ids in batch]
-        if not self._first_texts or not listed:
+        sequences = [*map(listed, batch)]
+        if not self._first_texts or not sequences:  # for an empty batch, this call checks the arguments
             with contextlib.suppress(UnicodeDecodeError):
-                return self._decoder.decode_batch(listed, "strict", num_threads, unknown_ids)
-        return [self.decode(ids, errors, num_threads, unknown_ids) for ids in listed]
+                return self._decoder.decode_batch(sequences, "strict", num_threads, unknown_ids)
+        return _decode_each(lambda ids: self.decode(ids, errors, num_threads, unknown_ids), sequences)
 
     def decode_bytes(self, ids: Ids) -> bytes:
         """Decode ids to bytes, UTF-8 or not."""
@@ -159,14 +160,14 @@ class HuggingFaceDecoding:
         Otherwise return "", all ids, and their decoder. Ids that add no text do not count as the first token.
         """
         if not self._first_texts:
-            return "", ids if hasattr(ids, "__len__") else list(ids), self._decoder
-        listed = list(ids)
-        for at, token in enumerate(self._decoder.tokens(listed, unknown_ids)):
+            return "", listed(ids), self._decoder
+        kept = list(ids)
+        for at, token in enumerate(self._decoder.tokens(kept, unknown_ids)):
             if token:
-                if listed[at] not in self._first_texts:
+                if kept[at] not in self._first_texts:
                     break
-                return self._first_texts[listed[at]].decode(), listed[at + 1 :], self._plain
-        return "", listed, self._decoder
+                return self._first_texts[kept[at]].decode(), kept[at + 1 :], self._plain
+        return "", kept, self._decoder
 
     def _decode_runs(self, ids: Ids, unknown_ids: UnknownIds, *, strips: bool) -> str:
         """Decode each run of byte ids by itself. strips: drop a space at the beginning."""
@@ -206,25 +207,27 @@ class StretchDecoding:
             if token.special
         }
         self._leads, self._strips = model.changes_texts, name != "GPTSw3"
-        kinds = [PieceType.NORMAL, PieceType.CONTROL]
-        if name == "GPTSw3":  # the model's own pieces decode as in sentencepiece
-            kinds += [PieceType.BYTE, PieceType.UNUSED, PieceType.USER_DEFINED]
-        names = {
-            i: piece.replace(METASPACE_UTF8, b" ") if has_spaces else piece
-            for i, (piece, kind) in enumerate(zip(model.pieces, model.types, strict=True))
-            if kind not in kinds and i not in self._special
-        }
-        if name == "GPTSw3":
-            own = [token for token in model.added_tokens if not token.special]
-            names = {token.id: token.content.encode() for token in own if model.types[token.id] not in kinds[:1]}
-        silent = dict.fromkeys(
+        # names: ids that are neither normal pieces nor control symbols, and decode to their text.
+        if name == "GPTSw3":  # only added tokens: the model's own pieces decode as in sentencepiece
+            added = [token for token in model.added_tokens if not token.special]
+            names = {
+                token.id: token.content.encode() for token in added if model.types[token.id] != PieceType.NORMAL
+            }
+        else:
+            names = {
+                i: piece.replace(METASPACE_UTF8, b" ") if has_spaces else piece
+                for i, (piece, kind) in enumerate(zip(model.pieces, model.types, strict=True))
+                if kind not in (PieceType.NORMAL, PieceType.CONTROL) and i not in self._special
+            }
+        controls = dict.fromkeys(
             (i for i, kind in enumerate(model.types) if kind == PieceType.CONTROL and i not in self._special), b""
         )
+        # The pieces themselves decode as in sentencepiece, so without conventions.
         leading, keepers = leading_of(model._replace(conventions=None), parts.unknown, parts.byte_ids)
         if is_joined:
-            silent = {i: model.piece(i).replace(METASPACE_UTF8, b" ") for i in silent}
+            controls = {i: model.piece(i).replace(METASPACE_UTF8, b" ") for i in controls}
             leading = None
-        texts = [*names.items(), *silent.items(), *((i, text.encode()) for i, text in self._special.items())]
+        texts = [*names.items(), *controls.items(), *((i, text.encode()) for i, text in self._special.items())]
         self._decoder = Decoder(parts.surfaces, texts, leading=leading, space_keepers=keepers | {*names})
         self._skips = skips
 
@@ -246,7 +249,7 @@ class StretchDecoding:
     def decode_batch(
         self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
     ) -> list[str]:
-        return [self.decode(ids, errors, num_threads, unknown_ids) for ids in batch]
+        return _decode_each(lambda ids: self.decode(ids, errors, num_threads, unknown_ids), batch)
 
     def decode_bytes(self, ids: Ids) -> bytes:
         """Decode ids to the UTF-8 of their text."""
@@ -285,6 +288,18 @@ class CleanDecoding:
     def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds) -> StreamDecoder:
         """Raise ValueError: later ids decide which spaces stay."""
         raise ValueError("this model removes spaces before punctuation from the whole decoded text: use decode")
+
+
+def _decode_each(decode: Callable[[Ids], str], batch: Iterable[Ids]) -> list[str]:
+    """Decode sequences of ids one by one. An error names the index of its sequence."""
+    texts: list[str] = []
+    for ids in batch:
+        try:
+            texts.append(decode(ids))
+        except (KeyError, TypeError, ValueError) as error:
+            note_place(error, f"batch[{len(texts)}]")
+            raise
+    return texts
 
 
 def _cleaned_up(text: str) -> str:

@@ -57,6 +57,11 @@ if TYPE_CHECKING:
 Ids = Sequence[int] | Buffer
 
 
+def listed(ids: Ids) -> Ids:
+    """Convert ids without a length to a list. The core refuses anything that is not a sequence."""
+    return ids if hasattr(ids, "__len__") or not hasattr(ids, "__iter__") else [*ids]
+
+
 class Family:
     """One vocabulary, with the functions in which its kind differs from others.
 

@@ -38,7 +38,7 @@ from fastbpe.normalization.decoder_steps import (
     make_steps,
 )
 from fastbpe.normalization.decoder_streams import IdStream
-from fastbpe.tokenizer.families.family import Ids
+from fastbpe.tokenizer.families.family import Ids, listed
 
 _NEVER_UTF8 = b"\xff"
 _MAX_ENDS = 1 << 12  # first and last tokens that are kept
@@ -80,7 +80,7 @@ class StepDecoding:
         self._tokens = tokens
         self._special = frozenset(special)
         self._empty = frozenset(empty)
-        self._table = find_plan(self._steps)
+        self._plan = find_plan(self._steps)  # None: a table of bytes cannot replace the steps
         self._ends: dict[tuple[int, bool, bool], tuple[int, str]] = {}
 
     # Decoding
@@ -95,12 +95,12 @@ class StepDecoding:
     ) -> str:
         _check(errors, num_threads)
         if type(ids) is not list:
-            ids = _listed(ids)
-        if self._table is not None:
+            ids = listed(ids)
+        if self._plan is not None:
             try:
                 return self._quickly([ids], errors, num_threads, unknown_ids, skip)[0]
             except UnicodeDecodeError:
-                if self._table.before is not None:
+                if self._plan.before is not None:
                     return self._by_runs(ids, errors, skip)
             except InvalidTokenError:
                 pass
@@ -115,13 +115,14 @@ class StepDecoding:
         skip: bool = False,
     ) -> list[str]:
         _check(errors, num_threads)
-        listed = batch if type(batch) is list and {*map(type, batch)} == {list} else [*map(_listed, batch)]
-        if self._table is not None:
+        sequences = batch if type(batch) is list and {*map(type, batch)} == {list} else [*map(listed, batch)]
+        if self._plan is not None:
+            # The loop below raises an error again, with the index of its sequence, or decodes with the steps.
             with suppress(KeyError, TypeError, ValueError):
-                return self._quickly(listed, errors, num_threads, unknown_ids, skip)
+                return self._quickly(sequences, errors, num_threads, unknown_ids, skip)
         self._spelled.tokens((), unknown_ids)  # raises an error for unknown_ids= even if the batch is empty
         made: list[str] = []
-        for ids in listed:
+        for ids in sequences:
             try:
                 made.append(self.decode(ids, errors, num_threads, unknown_ids, skip))
             except (KeyError, TypeError, ValueError) as error:
@@ -131,8 +132,8 @@ class StepDecoding:
 
     def decode_bytes(self, ids: Ids) -> bytes:
         """Decode ids to bytes: the UTF-8 of their text, or the bytes from ByteLevel or ByteFallback."""
-        ids = _listed(ids)
-        if self._table is not None and self._table.as_bytes is not None and not self._table.after:
+        ids = listed(ids)
+        if self._plan is not None and self._plan.as_bytes is not None and not self._plan.after:
             return self._decoder.decode_bytes(ids)
         return self.decode(ids, "surrogateescape").encode("utf-8", "surrogateescape")
 
@@ -143,25 +144,25 @@ class StepDecoding:
         """
         if type(token_id) is bool:
             raise TypeError("ids must be integers, not bool")
-        found = (self._spelled if self._table is None else self._decoder).token(token_id)
-        return self.decode_bytes([token_id]) if self._table is None or found == _NEVER_UTF8 else found
+        found = (self._spelled if self._plan is None else self._decoder).token(token_id)
+        return self.decode_bytes([token_id]) if self._plan is None or found == _NEVER_UTF8 else found
 
     def depends_on_others(self, token_id: int) -> bool:
         """Tell whether the bytes that an id adds depend on other ids, even if it is not the first."""
-        table = self._table
-        if table is None or table.knows_last or table.after:
+        plan = self._plan
+        if plan is None or plan.knows_last or plan.after:
             return True
-        if not table.has_bytes and not isinstance(table.as_bytes, ByteFallback):
+        if not plan.has_bytes and not isinstance(plan.as_bytes, ByteFallback):
             return False
-        return table.before is None or token_id in self._byte_values  # consecutive ones are decoded together
+        return plan.before is None or token_id in self._byte_values  # consecutive ones are decoded together
 
     def tokens(self, ids: Ids) -> list[bytes]:
         """Return the bytes that each id adds to the text. Joined, they equal the result of `decode_bytes`.
 
         If more steps follow ByteFallback, the id after a run of bytes also has the bytes of the run.
         """
-        ids = _listed(ids)
-        if self._table is not None and self._table.as_bytes is not None and not self._table.after:
+        ids = listed(ids)
+        if self._plan is not None and self._plan.as_bytes is not None and not self._plan.after:
             return self._decoder.tokens(ids)
         text, starts = self._with_starts(ids, "surrogateescape")
         return [
@@ -170,10 +171,10 @@ class StepDecoding:
 
     def decode_with_offsets(self, ids: Ids) -> tuple[str, list[int]]:
         """Decode ids, and return for each the position in the text of the first character that it is part of."""
-        ids = _listed(ids)
-        if self._table is not None and self._table.as_bytes is not None and not self._table.after:
+        ids = listed(ids)
+        if self._plan is not None and self._plan.as_bytes is not None and not self._plan.after:
             text, offsets = self._decoder.decode_with_offsets(ids)
-            if isinstance(self._table.as_bytes, ByteLevel) or text == self.decode(ids):
+            if isinstance(self._plan.as_bytes, ByteLevel) or text == self.decode(ids):
                 return text, offsets
         return self._with_starts(ids, "replace")
 
@@ -186,13 +187,13 @@ class StepDecoding:
         steps that need the whole text run in `finish`.
         """
         check_errors(errors)
-        table = self._table
+        plan = self._plan
         is_plain = (
-            table is not None
-            and not (table.knows_first or table.knows_last)
-            and not table.after
-            and not table.has_bytes
-            and not isinstance(table.as_bytes, ByteFallback)
+            plan is not None
+            and not (plan.knows_first or plan.knows_last)
+            and not plan.after
+            and not plan.has_bytes
+            and not isinstance(plan.as_bytes, ByteFallback)
             and self._bytes_of([REPLACEMENT]) == [REPLACEMENT.encode()]
         )
         reader = self._skipping if skip and is_plain else self._decoder if is_plain else self._spelled
@@ -218,6 +219,7 @@ class StepDecoding:
     def _inner(self) -> list[bytes]:
         """List of the bytes that each id adds if it is neither the first nor the last of a text."""
         known = [*compress(self._tokens, self._known)]
+        # Decode all tokens in one call: faster than one by one, unless a token contains NUL.
         names = b"\0".join(known).decode().split("\0")
         texts = self._bytes_of(names if len(names) == len(known) else [token.decode() for token in known])
         if len(texts) == len(self._tokens):
@@ -228,25 +230,25 @@ class StepDecoding:
         return made
 
     @cached_property
-    def _parts(self) -> bool:
+    def _divides_runs(self) -> bool:
         """True if some token adds no text, but divides a run of byte tokens into two, decoded separately."""
-        if self._table is None or not isinstance(self._table.as_bytes, ByteFallback):
+        if self._plan is None or not isinstance(self._plan.as_bytes, ByteFallback):
             return False
         return b"" in [*compress(self._inner, self._known)]
 
     @cached_property
     def _decoder(self) -> Decoder:
         """Decoder of the bytes of each id within a text."""
-        return self._made(self._inner, joins=not self._parts)
+        return self._decoder_of(self._inner, joins=not self._divides_runs)
 
     @cached_property
     def _skipping(self) -> Decoder:
-        return self._made(self._inner, self._special, joins=True) if self._special else self._decoder
+        return self._decoder_of(self._inner, self._special, joins=True) if self._special else self._decoder
 
     @cached_property
     def _spelled(self) -> Decoder:
         """Decoder of the tokens in the file's spelling."""
-        return self._made(self._tokens)
+        return self._decoder_of(self._tokens)
 
     @cached_property
     def _firsts(self) -> tuple[FirstForms, FirstForms]:
@@ -261,7 +263,9 @@ class StepDecoding:
         special = self._special
         return FirstForms(find), FirstForms(lambda token_id: None if token_id in special else find(token_id))
 
-    def _made(self, texts: Sequence[bytes], left_out: Collection[int] = (), *, joins: bool = True) -> Decoder:
+    def _decoder_of(
+        self, texts: Sequence[bytes], left_out: Collection[int] = (), *, joins: bool = True
+    ) -> Decoder:
         """Return a decoder for the bytes of each id. left_out: ids that become nothing."""
         nothing = [i for i, text in enumerate(texts) if not text and self._known[i]]
         nothing += [i for i in left_out if 0 <= i < len(texts) and self._known[i]]
@@ -276,10 +280,10 @@ class StepDecoding:
 
         first, last: whether each token counts as the first or the last of a text.
         """
-        assert self._table is not None
+        assert self._plan is not None
         made: list[str] = [*tokens]
         of_bytes: set[int] = set()
-        for step in self._table.each:
+        for step in self._plan.each:
             if isinstance(step, EachToken):
                 made = step.forms(made, first, last)
             else:
@@ -288,18 +292,18 @@ class StepDecoding:
 
     def _bytes_of(self, tokens: Sequence[str]) -> list[bytes]:
         """Return the bytes that tokens have within a text."""
-        assert self._table is not None
+        assert self._plan is not None
         forms = self._forms(tokens, False, False)
-        if isinstance(self._table.as_bytes, ByteLevel):
+        if isinstance(self._plan.as_bytes, ByteLevel):
             return [ByteLevel.of(form or "") for form in forms]
         texts = [form or "" for form in forms]
-        made = "\0".join(texts).encode().split(b"\0")
+        made = "\0".join(texts).encode().split(b"\0")  # all in one call, as in `_inner`
         if len(made) != len(texts):
             made = [text.encode() for text in texts]
-        if self._table.as_bytes is not None:
+        if self._plan.as_bytes is not None:
             for i in [i for i, text in enumerate(texts) if text[:3] == "<0x"]:
                 made[i] = byte_values([texts[i]]) if ByteFallback.is_byte(texts[i]) else made[i]
-        elif self._table.has_bytes:
+        elif self._plan.has_bytes:
             made = [_NEVER_UTF8 if form is None else text for form, text in zip(forms, made, strict=True)]
         return made
 
@@ -311,27 +315,27 @@ class StepDecoding:
         Raises UnicodeDecodeError if one needs the steps, InvalidTokenError if an id without a token is not to be
         skipped.
         """
-        assert self._table is not None
+        assert self._plan is not None
         decoder, filtered = self._decoder, batch
         if skip and self._special:
-            if self._parts:
+            if self._divides_runs:
                 filtered = [[i for i in map(index, ids) if i not in self._special] for ids in batch]
             else:
                 decoder = self._skipping
-        handler: DecodeErrors = errors if isinstance(self._table.as_bytes, ByteLevel) else "strict"
+        handler: DecodeErrors = errors if isinstance(self._plan.as_bytes, ByteLevel) else "strict"
         rule: UnknownIds = "raise" if unknown_ids == "replace" else unknown_ids
-        firsts = self._firsts[skip] if self._table.knows_first and not self._table.knows_last else None
+        firsts = self._firsts[skip] if self._plan.knows_first and not self._plan.knows_last else None
         if len(batch) == 1:
             texts = [decoder.decode(filtered[0], handler, num_threads, rule, firsts)]
         else:
             texts = decoder.decode_batch(filtered, handler, num_threads, rule, firsts)
-        if self._table.knows_last:
+        if self._plan.knows_last:
             all_stay = unknown_ids != "skip" and not (skip and self._special)
             texts = [
                 self._mended(text, ids, skip, all_stay=all_stay) for text, ids in zip(texts, batch, strict=True)
             ]
-        if self._table.after:
-            texts = [apply(self._table.after, [text], errors) for text in texts]
+        if self._plan.after:
+            texts = [apply(self._plan.after, [text], errors) for text in texts]
         return texts
 
     def _mended(
@@ -383,17 +387,17 @@ class StepDecoding:
     @cached_property
     def _byte_values(self) -> dict[int, int]:
         """Dict from the id of a byte token to its byte."""
-        assert self._table is not None
+        assert self._plan is not None
         ids = [*compress(range(len(self._tokens)), self._known)]
         names = [self._tokens[i].decode() for i in ids]
-        for step in self._table.before or ():
+        for step in self._plan.before or ():
             names = step.forms(names, False, False)
         pairs = zip(ids, names, strict=True)
         return {i: byte_values([name])[0] for i, name in pairs if name[:3] == "<0x" and ByteFallback.is_byte(name)}
 
     def _by_runs(self, ids: Ids, errors: DecodeErrors, skip: bool) -> str:
         """Decode ids with the table, and runs of byte tokens by the steps. Ids without a token are left out."""
-        assert self._table is not None
+        assert self._plan is not None
         values, texts = self._byte_values, list[str]()
         kept = self._decoder.known(ids)
         if skip and self._special:
@@ -403,16 +407,16 @@ class StepDecoding:
             begins, ends = number == 0, number == len(runs) - 1
             if is_byte:
                 tokens = ByteFallback.texts(bytes(map(values.__getitem__, run)), errors)
-                for step in self._table.behind:
+                for step in self._plan.behind:
                     tokens = step.part(tokens, begins, ends)
                 texts += tokens
                 continue
-            firsts = self._firsts[False] if begins and self._table.knows_first else None
-            text = self._decoder.decode(run, "strict", firsts=None if self._table.knows_last else firsts)
-            if self._table.knows_last:
+            firsts = self._firsts[False] if begins and self._plan.knows_first else None
+            text = self._decoder.decode(run, "strict", firsts=None if self._plan.knows_last else firsts)
+            if self._plan.knows_last:
                 text = self._mended(text, run, False, all_stay=True, begins=begins, ends=ends)
             texts.append(text)
-        return apply(self._table.after, ["".join(texts)], errors)
+        return apply(self._plan.after, ["".join(texts)], errors)
 
     # By the steps
 
@@ -427,8 +431,8 @@ class StepDecoding:
 
     def _with_starts(self, ids: Ids, errors: DecodeErrors) -> tuple[str, list[int]]:
         """Decode ids, and list for each the length of the text before it that is certain at that point."""
-        table, tokens, n = self._table, self._spelling(ids, "raise", False), len(ids)
-        if table is not None and table.as_bytes is None and not table.after:
+        plan, tokens, n = self._plan, self._spelling(ids, "raise", False), len(ids)
+        if plan is not None and plan.as_bytes is None and not plan.after:
             forms = [self._forms([token], i == 0, i == n - 1)[0] for i, token in enumerate(tokens)]
             if None not in forms:
                 texts = [form or "" for form in forms]
@@ -455,11 +459,6 @@ class SkippingDecoding:
     def decode_bytes(self, ids: Ids) -> bytes:
         """Decode ids to bytes; special tokens are not left out."""
         return self._whole.decode_bytes(ids)
-
-
-def _listed(ids: Ids) -> Ids:
-    """Convert ids without a length to a list. The core refuses anything that is not a sequence."""
-    return ids if hasattr(ids, "__len__") or not hasattr(ids, "__iter__") else [*ids]
 
 
 def _check(errors: DecodeErrors, num_threads: int | None) -> None:
