@@ -47,6 +47,7 @@ async def aencode(
     [256, 99]
     """
     check_tokenizers(tokenizer=tokenizer)
+    # The first call may build the tables, which would block the loop: a thread does that.
     if tokenizer._is_ready and isinstance(text, (str, bytes)) and len(text) <= _SHORT_UNITS:
         return tokenizer.encode(
             text, allowed_special=allowed_special, disallowed_special=disallowed_special, num_threads=num_threads

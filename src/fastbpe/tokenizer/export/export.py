@@ -62,8 +62,8 @@ def export(
     if dropped_parts.checked(drop):
         tokenizer, normalize = dropped_parts.without_normalizer(whole)
     chosen = format_for(path, tokenizer) if format is None else format
-    split = _split_of_superbpe(tokenizer) if chosen == "gguf" else None
-    tokenizer = split or tokenizer
+    for_llama_cpp = _split_as_superbpe(tokenizer) if chosen == "gguf" else None
+    tokenizer = for_llama_cpp or tokenizer
     is_folder = chosen == "huggingface" and is_huggingface_folder(path)
     if has_roles and not is_folder and chosen not in HAVE_ROLES:
         what = "a tokenizer.json alone" if chosen == "huggingface" else chosen
@@ -86,12 +86,13 @@ def export(
         else:
             atomic_files.write(file, files)
         warned = _differs(tokenizer, chosen, changed)
-        if split is not None:
+        if for_llama_cpp is not None:
             warned = (
                 "llama.cpp cuts numbers by threes only if they have the digits 0 to 9: a text with four or more "
                 "other digits in a row, such as Arabic ones, may get other ids"
             )
         if warned:
+            # The folder is complete before it gets its name: until then, `file` is in another one.
             place = os.path.join(path, os.path.basename(file)) if is_folder else file
             warn(f"{os.fsdecode(place)}: {warned}", FormatWarning)
         return done
@@ -108,8 +109,8 @@ def format_for(path: str | os.PathLike[str], tokenizer: Exportable) -> Format:
     return format_of(path, tokenizer.mode, tokenizer.model_type, of_whole_words=of_whole_words)
 
 
-def _split_of_superbpe(tokenizer: Exportable) -> Exportable | None:
-    """Return the tokenizer with llama.cpp's pattern "superbpe"; None if it splits in another way."""
+def _split_as_superbpe(tokenizer: Exportable) -> Exportable | None:
+    """Return the tokenizer with llama.cpp's pattern "superbpe" in place of _SUPERBPE; None without these steps."""
     model = tokenizer._family.model
     if not isinstance(model, Model) or tuple(model.pre_tokenizers) != _SUPERBPE:
         return None
@@ -280,17 +281,15 @@ def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
 def _gpt2(tokenizer: Exportable) -> Files:
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     step_objects.check_plain(model, "GPT-2's files")
-    listed = None if vocabulary.whole_piece_first else model.merge_list()
-    merges = _made_by_merging(tokenizer) if listed is None else listed
-    return gpt2.dump(vocabulary.tokens(), merges, model.special_tokens, _empty(tokenizer))
+    return gpt2.dump(vocabulary.tokens(), _merges_alone(tokenizer), model.special_tokens, _empty(tokenizer))
 
 
 def _minbpe(tokenizer: Exportable) -> Files:
     model = model_of(tokenizer)
     step_objects.check_plain(model, "minbpe's file")
     _, pattern = resolve_pattern(model.pattern)
-    listed = None if tokenizer._family.vocabulary.whole_piece_first else model.merge_list()
-    if listed is None or not minbpe.is_learned(listed):
+    listed = _merges_alone(tokenizer)
+    if not minbpe.is_learned(listed):
         listed = _made_by_merging(tokenizer)
     return minbpe.dump(tokenizer._family.vocabulary.tokens(), listed, pattern, model.special_tokens)
 
@@ -322,6 +321,7 @@ def _gguf(tokenizer: Exportable) -> Files:
             f"with the split pattern {names[0]}, llama.cpp first looks up whole pieces, but this tokenizer "
             "merges them; export this tokenizer as native or huggingface"
         )
+    # If llama.cpp only merges, but this tokenizer looks up whole pieces first, merging must make every token.
     listed = model.merge_list() if alike else _made_by_merging(tokenizer)
     pairs = (
         list(made_by(vocabulary, model).values())
@@ -358,8 +358,7 @@ def _boundless(tokenizer: Exportable) -> Files:
             f"{left!r}, but this tokenizer encodes it; export this tokenizer as native, or train with a pattern "
             "that matches all text"
         )
-    listed = None if vocabulary.whole_piece_first else model.merge_list()
-    words = _made_by_merging(tokenizer) if listed is None else listed
+    words = _merges_alone(tokenizer)
     special = model.special_tokens
     return boundless_model.dump(vocabulary.tokens(), words, model.supermerges, pattern or r"(?s:.+)", special)
 
@@ -370,12 +369,12 @@ def _left_out_by(pattern: str) -> str:
 
     text = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
     splitter = make_splitter(pattern, drop_unmatched=True)
-    data, at = text.encode(), 0
+    data, covered = text.encode(), 0  # covered: bytes before it are in pieces
     for start, end in splitter.pieces(text):
-        if start > at:
+        if start > covered:
             break
-        at = end
-    return data[at : at + 4].decode(errors="ignore")[:1]
+        covered = end
+    return data[covered : covered + 4].decode(errors="ignore")[:1]  # a character has at most 4 bytes
 
 
 _EXPORTERS: Mapping[str, Callable[[Exportable], Files]] = {
@@ -395,6 +394,16 @@ _A_TABLE = "a table of ids, which may give one id to several pieces"
 _CODE_POINT_FORMATS = ("native", "sentencepiece", "huggingface", "gguf")
 #: Formats of models that do not merge, in addition to native and huggingface.
 _MORE_FORMATS = {"Unigram": ("sentencepiece", "gguf"), "WordPiece": ("gguf",)}
+
+
+def _merges_alone(tokenizer: Exportable) -> list[tuple[int, int, int]]:
+    """List merges, best first, with which a library that never looks up whole pieces returns the same ids.
+
+    Raises FormatError as `_made_by_merging` does, for a tokenizer that looks up whole pieces first.
+    """
+    whole_piece_first = tokenizer._family.vocabulary.whole_piece_first
+    listed = None if whole_piece_first else model_of(tokenizer).merge_list()
+    return _made_by_merging(tokenizer) if listed is None else listed
 
 
 def _made_by_merging(tokenizer: Exportable) -> list[tuple[int, int, int]]:

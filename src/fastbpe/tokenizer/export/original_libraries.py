@@ -49,7 +49,7 @@ def _tokenizers(text: str) -> Owner:
     import tokenizers
 
     made = tokenizers.Tokenizer.from_str(text)
-    made.encode_special_tokens = True
+    made.encode_special_tokens = True  # as ordinary text
     if isinstance(made.model, tokenizers.models.BPE):
         made.model.dropout = None
     made.no_truncation()

@@ -31,6 +31,7 @@ _CL100K_STEPS = [Split(pattern=CL100K, behavior="removed", invert=True), ByteLev
 
 
 def _bare(name: str) -> tuple[str, ...]:
+    """Return the regexes of a pattern in `PATTERNS`, with the characters themselves in place of escapes."""
     pattern = PATTERNS[name] or ()
     regexes = (pattern,) if isinstance(pattern, str) else pattern
     return tuple(regex.replace(r"\r", "\r").replace(r"\n", "\n").replace(r"\"", '"') for regex in regexes)

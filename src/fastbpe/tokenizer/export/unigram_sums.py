@@ -44,13 +44,14 @@ class OtherSums(NamedTuple):
         They may if the libraries normalize the text in different ways or to nothing, or if only one of them finds
         a special token in it. They also may if the sums of scores are equal except for rounding.
         """
-        one, other = (normalize(text) for normalize in self.normalize)
+        normalized, by_other = (normalize(text) for normalize in self.normalize)
         # If the rules remove a whole text, sentencepiece may keep the space that it put before the text.
-        if one != other or (text and not one) or any(name in one for name in self.names):
+        if normalized != by_other or (text and not normalized) or any(name in normalized for name in self.names):
             return True
         if max(*expected, *found, 0) >= len(self.scores):
-            return False
+            return False  # an id without a score, so sums cannot explain the difference
         lowest = min(self.scores)
+        # Size that sums may have: every character unknown, and two more for spaces put around the text.
         greatest = (abs(lowest) + _UNKNOWN) * (len(text) + 2)
         sums = [fsum(self.scores[i] for i in ids) for ids in (expected, found)]
         return abs(sums[0] - sums[1]) <= _EPSILON * greatest * (len(expected) + len(found))
@@ -63,18 +64,19 @@ def warning(tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> s
     if format not in others or not (_is_of_sentencepiece(model) or _is_of_tokenizers(model)):
         return None
     charsmap = _charsmap(model)
+    # A GGUF file stores the charsmap itself; a tokenizer.json applies it by its normalizer Precompiled.
     changes_rules = charsmap and not (_is_of_sentencepiece(model) and format == "gguf")
     apart = shown_apart(charsmap) if changes_rules else ""
     names = [] if _is_of_sentencepiece(model) else [*tokenizer.special_tokens]
-    named = [one for one in changed if any(name in one[0] for name in names)]
-    said = described([one for one in changed if one not in named])
+    named = [change for change in changed if any(name in change[0] for name in names)]
+    sentence = described([change for change in changed if change not in named])
     if named:
-        said += f". The name of a special token gets other ids in ordinary text{_shown(named)}"
-    return said + (f". The normalization rules differ on some combining marks{apart}" if apart else "")
+        sentence += f". The name of a special token gets other ids in ordinary text{_shown(named)}"
+    return sentence + (f". The normalization rules differ on some combining marks{apart}" if apart else "")
 
 
 def _shown(changed: Sequence[Changed]) -> str:
-    """Show the first of the texts; "" without one."""
+    """Show the first change as a phrase; "" without changes."""
     return "".join(
         f", such as {text!r:.60}: {[*found]} instead of {[*expected]}" for text, expected, found in changed[:1]
     )
@@ -92,9 +94,9 @@ def between(one: Exportable, other: Exportable) -> OtherSums | None:
     """Describe the conversion of a unigram model from one library to the other; None for any other conversion."""
     source, target = one._family.model, other._family.model
     if isinstance(source, CodePointModel) and isinstance(target, Model) and _is_of_tokenizers(target):
-        return _described(source, target, [])
+        return _conversion(source, target, [])
     if isinstance(target, CodePointModel) and isinstance(source, Model) and _is_of_tokenizers(source):
-        return _described(target, source, [*one.special_tokens])
+        return _conversion(target, source, [*one.special_tokens])
     return None
 
 
@@ -113,12 +115,16 @@ def _charsmap(model: Model | CodePointModel) -> bytes:
     return base64.b64decode(next(encoded, ""))
 
 
-def _described(model: CodePointModel, other: Model, names: Sequence[str]) -> OtherSums | None:
-    scores = array("f", model.scores)
-    listed = array("d", bytes(other.scores))
-    found = zip(scores, listed, model.types, strict=False)
-    if any(kind == PieceType.NORMAL and one != _single(score) for one, score, kind in found):
-        return None  # not the same model
+def _conversion(model: CodePointModel, other: Model, names: Sequence[str]) -> OtherSums | None:
+    """Describe the conversion of a model between the libraries; None if `other` is not the same model.
+
+    names: as in OtherSums.
+    """
+    singles = array("f", model.scores)
+    doubles = array("d", bytes(other.scores))
+    pairs = zip(singles, doubles, model.types, strict=False)  # a tokenizer.json may lack the last pieces
+    if any(kind == PieceType.NORMAL and single != _single(double) for single, double, kind in pairs):
+        return None
     charsmap = _charsmap(model)
     normalize: tuple[Normalize, Normalize] = str, str
     if charsmap:
@@ -136,7 +142,7 @@ def _described(model: CodePointModel, other: Model, names: Sequence[str]) -> Oth
             lambda text: rules.normalize(text.encode()).decode(),
             Precompiled(base64.b64encode(charsmap).decode()),
         )
-    return OtherSums(normalize, names, (*listed, *scores[len(listed) :]))
+    return OtherSums(normalize, names, (*doubles, *singles[len(doubles) :]))
 
 
 def _single(score: float) -> float:

@@ -8,6 +8,7 @@ contains all of them; for a large one, the text of each token and the joined tex
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
@@ -34,6 +35,7 @@ _SHOWN_CHARACTERS, _SHOWN_IDS = 80, 6  # shown of a text and of a list of ids in
 # Bytes to put around a token to make whole characters of it.
 _BEFORE = (b"", b"\xc3", b"\xe3", b"\xe3\x81", b"\xf0", b"\xf0\x9f", b"\xf0\x9f\x98")
 _BEHIND = (b"", b"\x80", b"\x80\x80", b"\x80\x80\x80", b"\xa0\x80", b"\x90\x80\x80", b"\xa0")
+# Texts at the beginning of every probe.
 _PLAIN = ("", " ", "  ", "a", " a", "a ", "\n", "\t", "\u2581", "a\u2581 b", "é", "漢", "\U0001f600", "\ufffd")
 # Format → end of the name under which its file is read back: its content may look like another format.
 _ENDINGS = {"tiktoken": ".tiktoken", "sentencepiece": ".model"}
@@ -133,6 +135,7 @@ def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = 
             if _refuse_both(one, again, line, frozenset()):
                 continue
             difference = Difference(line, one.encode_ordinary(line), owner.encode(line))
+            # compare_all() has counted the excused lines, because fastbpe reads the file as its owner does.
             if difference.expected != difference.found and not excused.excuses(difference):
                 where = f"in {owner.name} with the new {format} file"
                 raise FormatError(f"{describe(one, difference, where)}; {_WAY_OUT}")
@@ -313,10 +316,10 @@ def probe(tokenizer: Exportable) -> Iterator[str]:
     """
     yield from _PLAIN
     texts = [text_of(token) for token in tokenizer.vocab if token]
-    left = _MAX_PROBE_CHARACTERS
+    n_remaining = _MAX_PROBE_CHARACTERS
     for text in chain(texts, _pairs(_joining(texts))):
-        left -= len(text)
-        if left < 0:
+        n_remaining -= len(text)
+        if n_remaining < 0:
             return
         yield text
 
@@ -341,7 +344,8 @@ def _pairs(texts: Sequence[str]) -> Iterator[str]:
     following: dict[str, list[str]] = {}
     for text in texts:
         following.setdefault(text[0], []).append(text)
-    n_each, step = max(1, _MAX_PAIRS // (2 * n)), -(-2 * n // _MAX_PAIRS)
+    # In each of n_each rounds, every step-th text gets up to two pairs: about _MAX_PAIRS in all.
+    n_each, step = max(1, _MAX_PAIRS // (2 * n)), math.ceil(2 * n / _MAX_PAIRS)
     for k in range(1, n_each + 1):
         for i in range(0, n, step):
             text = texts[i]

@@ -63,6 +63,7 @@ def new_tokens(
             taken[token.id] = token.content
         ordinary = vocabulary.find(token.content.encode())
         if ordinary is not None and (special or ordinary != token.id):
+            # The error advises to pass the ordinary token's id, which only byte and character level allow.
             shares = isinstance(vocabulary, Vocabulary)
             raise SpecialTokenError.is_ordinary(token.content, ordinary, special=token.special, may_share=shares)
     return [*_numbered(new, taken, vocabulary, first_free)]
@@ -126,7 +127,7 @@ def _check_known(token: AddedToken, known: AddedToken) -> None:
     if token.id not in (NEXT, known.id):
         raise SpecialTokenError(f"token {name!r} already has the id {known.id}; pass this id, not {token.id}")
     asked = token._replace(id=known.id)
-    if any(asked[2:]) and asked != known and any(asked[3:]):
+    if any(asked[3:]) and asked != known:  # a token without flags asks for nothing
         raise SpecialTokenError(
             f"token {name!r} already has the id {known.id}, but with other flags, which cannot be changed: {known}"
         )
@@ -247,9 +248,9 @@ def add_to_code_points(model: CodePointModel, new: Sequence[AddedToken], argumen
 
 def _is_piece(token: AddedToken, known: Mapping[bytes, int], model: CodePointModel) -> bool:
     """Tell whether an added token has the id of a piece with the same text, so that it is found as a whole."""
-    has = known.get(token.content.encode())
-    is_normal = has is not None and model.types[has] == PieceType.NORMAL
-    return model.conventions is not None and is_normal and has == token.id and not token.special
+    piece_id = known.get(token.content.encode())
+    is_normal = piece_id is not None and model.types[piece_id] == PieceType.NORMAL
+    return model.conventions is not None and is_normal and piece_id == token.id and not token.special
 
 
 def _piece_of(token: AddedToken, model: CodePointModel) -> bytes:

@@ -42,6 +42,7 @@ class ByteJoining:
         self._model = model_of(a)
         self._tokens = vocabulary_of(a).tokens()
         self._of_b = vocabulary_of(b).tokens()
+        # Reversed, as below: of equal tokens, the lowest id counts.
         own = {token: i for i, token in reversed([*enumerate(self._tokens)]) if token}
         added = {token.content.encode(): token.id for token in a.added_tokens if not token.special}
         own |= {token: i for token, i in added.items() if token not in own}
@@ -62,13 +63,13 @@ class ByteJoining:
             (tokenizer, id in b → id in the tokenizer for each new token, ids in b of the tokens left out).
         """
         tokens = [*self._new]
-        tokenizer, made = self._made(tokens)
-        kept = self._reachable(tokenizer, tokens, made)
+        tokenizer, makers = self._with_tokens(tokens)
+        kept = self._reachable(tokenizer, tokens, makers)
         if len(kept) < len(tokens):
-            tokenizer, _ = self._made(kept)
+            tokenizer, _ = self._with_tokens(kept)
         added = {self._new[token]: self._a.n_vocab + number for number, token in enumerate(kept)}
-        left = {*tokens} - {*kept}
-        return tokenizer, added, [i for i, token in enumerate(self._of_b) if token in left]
+        left_out = {*tokens} - {*kept}
+        return tokenizer, added, [i for i, token in enumerate(self._of_b) if token in left_out]
 
     def _ranks_decide(self, tokenizer: Tokenizer) -> bool:
         return decided_by_ranks(vocabulary_of(tokenizer), model_of(tokenizer))
@@ -95,7 +96,7 @@ class ByteJoining:
             new_ids = {i: new for i, new in {**self.common, **added}.items() if len(self._of_b[i]) > 1}
             ranked = sorted(new_ids)
             return sorted(ranked[position] for position in displaced([new_ids[i] for i in ranked]))
-        place: dict[bytes, int] = {}
+        place: dict[bytes, int] = {}  # token → index of its first merge in the joined list
         for number, (left, right) in enumerate(self._pairs(joined)):
             place.setdefault(left + right, number)
         own = {token: i for i, token in reversed([*enumerate(self._of_b)])}
@@ -103,9 +104,9 @@ class ByteJoining:
         listed = [*tokens]
         return sorted(own[listed[position]] for position in displaced([place[token] for token in listed]))
 
-    def _made(self, new: Sequence[bytes]) -> tuple[Tokenizer, dict[int, tuple[int, int]]]:
+    def _with_tokens(self, new: Sequence[bytes]) -> tuple[Tokenizer, dict[int, tuple[int, int]]]:
         """Return a tokenizer with these new tokens, and the makers of each token."""
-        gap = [b""] * (self._a.n_vocab - len(self._tokens))
+        gap = [b""] * (self._a.n_vocab - len(self._tokens))  # the ids of a's special and added tokens
         tokens = [*self._tokens, *gap, *new] if new else self._tokens
         model = self._model
         merges = None
@@ -114,11 +115,11 @@ class ByteJoining:
             vocabulary = Vocabulary(
                 **tables, whole_piece_first=model.whole_piece_first, drops_bytes=model.drops_bytes
             )
-            made = recover_merges(vocabulary)
+            makers = recover_merges(vocabulary)
             if model.merges_rule == "merges":
-                merges = pack_merges((*pair, i) for i, pair in made.items())
+                merges = pack_merges((*pair, i) for i, pair in makers.items())
         else:
-            merges, made = self._listed(tokens, new)
+            merges, makers = self._listed(tokens, new)
         if merges is not None:
             tables = build_tables(tokens, merges, affixed=model.spelling is not None)
         full = model._replace(
@@ -130,7 +131,7 @@ class ByteJoining:
             fingerprint="",
             training={},
         )
-        return self._make(full), made
+        return self._make(full), makers
 
     def _listed(self, tokens: Sequence[bytes], new: Sequence[bytes]) -> tuple[bytes, dict[int, tuple[int, int]]]:
         """Return packed merges and the makers of each token.
@@ -140,7 +141,7 @@ class ByteJoining:
         has = {*tokens}
         makers = self._makers(self._a)
         ids = {token: i for i, token in reversed([*enumerate(tokens)]) if token}
-        ids |= {tokens[i]: i for i in makers}
+        ids |= {tokens[i]: i for i in makers}  # of equal tokens, the one that a merge makes
         pairs = [
             pair for pair in (*self._pairs(self._a), *self._pairs(self._b)) if {*pair, pair[0] + pair[1]} <= has
         ]
@@ -151,22 +152,27 @@ class ByteJoining:
         return pack_merges(listed), made
 
     def _reachable(
-        self, tokenizer: Tokenizer, new: Sequence[bytes], made: dict[int, tuple[int, int]]
+        self, tokenizer: Tokenizer, new: Sequence[bytes], makers: dict[int, tuple[int, int]]
     ) -> list[bytes]:
-        """Return the new tokens that some text produces, and the tokens from which they are made."""
+        """Return the new tokens that some text produces, and the new tokens from which they are made.
+
+        tokenizer: the joined one, in which the new tokens have the ids from a.n_vocab on.
+        makers: its makers, by id.
+        """
         first = self._a.n_vocab
         texts = {i: text for i, token in enumerate(new, first) if (text := self._text(token)) is not None}
         found = self._encode(tokenizer, [*texts.values()])
+        # As a whole text, these tokens get other ids. One that no merge makes is never produced. One whose text b
+        # encodes to the token alone is kept from it by a's pattern or normalizer. Others may occur within a piece.
         split = {i: text for (i, text), ids in zip(texts.items(), found, strict=True) if ids != [i]}
-        before = self._encode(self._b, [*split.values()])
+        by_b = self._encode(self._b, [*split.values()])
         bad = {
-            i for i, ids in zip(split, before, strict=True) if i not in made or ids == [self._new[new[i - first]]]
+            i for i, ids in zip(split, by_b, strict=True) if i not in makers or ids == [self._new[new[i - first]]]
         }
         single = {i for i, token in enumerate(new, first) if len(self._symbols(token)) == 1}
-        good = [
-            i for i in range(first, first + len(new)) if i not in bad and (i in made or i in texts or i in single)
-        ]
-        return [new[i - first] for i in sorted(with_makers(good, made)) if i >= first]
+        possible = {*makers, *texts, *single}
+        good = [i for i in range(first, first + len(new)) if i in possible and i not in bad]
+        return [new[i - first] for i in sorted(with_makers(good, makers)) if i >= first]
 
     def _pairs(self, tokenizer: Tokenizer) -> list[Pair]:
         """List the merges of a tokenizer, best first, as the bytes of their two parts."""
@@ -178,7 +184,7 @@ class ByteJoining:
         return [
             (tokens[left], tokens[right])
             for left, right, merged in merges
-            if all(ids[tokens[i]] == i for i in (left, right, merged))
+            if all(ids[tokens[i]] == i for i in (left, right, merged))  # bytes stand for one id only
         ]
 
 

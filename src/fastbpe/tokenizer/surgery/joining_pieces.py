@@ -64,6 +64,8 @@ class PieceJoining:
         a, new = self._a, [*self._new]
         levels = join(_levels(a), _levels(self._b, {*new} | {*a.pieces}))
         makers = piece_makers(a, build(a))
+        # The loop ends: if all pieces that merge in place of a piece of a were behind a's pieces, a's own merges
+        # would come first and make it. So each round moves at least one piece behind.
         while True:
             model = _with(a, new, levels)
             parts = build(model)
@@ -79,9 +81,9 @@ class PieceJoining:
             levels = [level for each in levels if (level := [piece for piece in each if piece in there])]
             model = _with(a, kept, levels)
         added = {self._new[piece]: a.n_pieces + number for number, piece in enumerate(kept)}
-        left = [self._new[piece] for piece in new if self._new[piece] not in added]
+        unreachable = [self._new[piece] for piece in new if self._new[piece] not in added]
         self._places = {piece: number for number, level in enumerate(levels) for piece in level}
-        return self._make(model), added, sorted((*self.left_out, *left))
+        return self._make(model), added, sorted((*self.left_out, *unreachable))
 
     def reordered(self, joined: Tokenizer, added: Mapping[int, int]) -> list[int]:
         """Return the ids in b of the smallest set of pieces without which the others merge in b's order."""
@@ -99,6 +101,7 @@ class PieceJoining:
         first = self._a.n_pieces
         good = []
         for i, piece in enumerate(new, first):
+            # Between full stops, the normalizer does not trim the spaces of the piece.
             text = b"." + piece.replace(METASPACE_UTF8, b" ") + b"."
             is_made = i in made or len(characters(piece)) == 1
             if is_made and normalizer.normalize(text).replace(METASPACE_UTF8, b" ") == text:
@@ -112,6 +115,7 @@ def _scored(model: CodePointModel, name: str) -> CodePointModel:
     name: the argument with the model, for the error.
     """
     scored = by_scores(model)
+    # by_scores() makes pieces that no merge makes user-defined: such a model would find them in text.
     symbols = model.conventions is not None and model.conventions.symbols
     if scored.merges or (symbols and scored.types != model.types):
         raise VocabularyError(
@@ -131,7 +135,7 @@ def _levels(model: CodePointModel, among: set[bytes] | None = None) -> Levels[by
     order = []
     for i, piece in enumerate(model.pieces):
         if model.types[i] in kinds and (among is None or piece in among):
-            score = scores[i]
+            score = scores[i]  # equal scores differ by their sign: 0.0 is better than -0.0, as in sentencepiece
             order.append((len(characters(piece)) == 1, -score, -math.copysign(1, score), piece))
     order.sort(key=lambda entry: entry[:3])
     return [[entry[3] for entry in level] for _, level in groupby(order, key=lambda entry: entry[:3])]
@@ -164,14 +168,15 @@ def _with(a: CodePointModel, new: Sequence[bytes], levels: Levels[bytes]) -> Cod
 def _in_way(broken: Iterable[bytes], levels: Levels[bytes], new: set[bytes], marks_spaces: bool) -> set[bytes]:
     """Return the new pieces that merging makes in place of pieces that it no longer makes."""
 
-    def shown(piece: bytes) -> bytes:
+    def as_merged(piece: bytes) -> bytes:
+        """Write a piece as its symbol, which may contain spaces in place of U+2581."""
         return piece.replace(METASPACE_UTF8, b" ") if marks_spaces else piece
 
-    names = {shown(piece): piece for level in levels for piece in level}
-    priorities = {shown(piece): number for number, level in enumerate(levels) for piece in level}
+    names = {as_merged(piece): piece for level in levels for piece in level}
+    priorities = {as_merged(piece): number for number, level in enumerate(levels) for piece in level}
     found = set()
     for piece in broken:
-        parts = characters(shown(piece))
+        parts = characters(as_merged(piece))
         while True:
             pairs = [
                 (priorities[pair[0] + pair[1]], at)

@@ -126,7 +126,7 @@ class Remover(Generic[TokenizerT]):
             new_to_old = [NONE if i in ids else i for i in range(n_new)]
         for old, new in new_ids.items():
             new_to_old[new] = old
-        new_ids[NONE] = NONE
+        new_ids[NONE] = NONE  # a maker may be a character that is not a piece: see `token_makers.NO_ID`
         remade = {
             new_ids[i]: (new_ids[left], new_ids[right])
             for i, (left, right) in made.items()

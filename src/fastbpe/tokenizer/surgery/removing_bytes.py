@@ -295,7 +295,8 @@ class CharacterRemoval(ByteRemoval):
         if not self._model.scores:
             return model
         scores = {new_ids[i]: score for i, score in enumerate(_numbers(self._model.scores)) if kept[i]}
-        unused = max(scores.values())  # score of ids without a token; only the order of scores matters
+        # Score of ids without a token: not the least, from which the score of unknown characters is derived.
+        unused = max(scores.values())
         return model._replace(scores=array("d", [scores.get(i, unused) for i in range(max(scores) + 1)]).tobytes())
 
 

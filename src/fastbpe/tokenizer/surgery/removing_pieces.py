@@ -91,7 +91,7 @@ class PieceRemoval:
             for i, (left, right) in piece_makers(model, build(model)).items()
         }
         lost = [i for i in self.makers if i not in drop and i not in made]
-        if lost:
+        if lost:  # no merge makes these, so no other piece is made of them, and nothing more is lost
             gone = {*drop, *lost}
             kept = [merge for merge in merges or () if gone.isdisjoint(merge)]
             model = _built(self._model, renumber(gone), kept if merges is not None else None)
@@ -106,7 +106,7 @@ class PieceRemoval:
         pieces = self._model.pieces
         merges = [m for m in iter_unpack("=III", self._model.merges) if gone.isdisjoint(m)]
         rules = ListedMerges(((pieces[left], pieces[right]) for left, right, _ in merges), characters)
-        rules.remake([pieces[i] for i in made_of(gone, self.makers)])
+        rules.remake([pieces[i] for i in made_of(gone, self.makers)])  # adds to rules.pairs
         ids = {piece: i for i, piece in enumerate(pieces)}
         return [(ids[left], ids[right], ids[left + right]) for left, right in rules.pairs]
 

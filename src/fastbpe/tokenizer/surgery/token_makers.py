@@ -39,6 +39,7 @@ def piece_makers(model: CodePointModel, parts: Parts) -> dict[int, tuple[int, in
     of_symbol = [ids.get(token, NO_ID) for token in parts.vocabulary.tokens()]
     made = symbol_makers(parts.vocabulary)
     if model.merges and parts.vocabulary.n_ids:  # listed: the best first
+        # pair() finds each of them: `or` only tells the type checker so.
         priorities = {symbol: parts.vocabulary.pair(*pair) or (0, 0) for symbol, pair in made.items()}
         made = dict(sorted(made.items(), key=lambda item: priorities[item[0]]))
     return {of_symbol[i]: (of_symbol[left], of_symbol[right]) for i, (left, right) in made.items()}
@@ -62,16 +63,16 @@ def spelled_makers(vocabulary: Vocabulary, model: Model) -> dict[int, tuple[int,
     tokens, merges = vocabulary.tokens(), model.merge_list() or []
     found: dict[tuple[int, int], int] = {}
     for i in dict.fromkeys(made for _, _, made in merges):
-        symbols = [vocabulary.find(symbol) for symbol in symbols_of(tokens[i], model.spelling)]
-        left = [symbol for symbol in symbols if symbol is not None]
-        if len(left) < len(symbols):
+        found_symbols = [vocabulary.find(symbol) for symbol in symbols_of(tokens[i], model.spelling)]
+        symbols = [symbol for symbol in found_symbols if symbol is not None]
+        if len(symbols) < len(found_symbols):
             continue
-        last = [*left]
-        for _ in merge_steps(left, vocabulary):
-            if len(left) == 2:
-                last = [*left]
-        if left == [i] and len(last) == 2:
-            found[last[0], last[1]] = i
+        last_two = [*symbols]  # the symbols before the last merge, if the token is made
+        for _ in merge_steps(symbols, vocabulary):  # changes `symbols`
+            if len(symbols) == 2:
+                last_two = [*symbols]
+        if symbols == [i] and len(last_two) == 2:
+            found[last_two[0], last_two[1]] = i
     return {i: (left, right) for left, right, i in merges if found.get((left, right)) == i}
 
 
