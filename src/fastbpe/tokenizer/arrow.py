@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.encode.batch_worker import encode_rows
@@ -153,8 +152,8 @@ def flat_lists(batch: Any) -> Iterator[tuple[memoryview, memoryview]]:
         array.validate(full=True)
         values = array.flatten()
         if array.null_count or values.null_count:
-            row = next(islice((i for i, row in enumerate(array) if not row.is_valid or None in row.as_py()), 1))
-            raise ValueError(f"batch[{first + row}] is null or contains null: fill or drop nulls first")
+            bad = next(i for i, row in enumerate(array, first) if not row.is_valid or None in row.as_py())
+            raise ValueError(f"batch[{bad}] is null or contains null: fill or drop nulls first")
         offsets = array.offsets.to_numpy().astype(numpy.int64)
         yield memoryview(values.to_numpy()), memoryview(offsets - offsets[0])
         first += len(array)

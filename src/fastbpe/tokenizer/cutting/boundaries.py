@@ -64,6 +64,8 @@ def pattern_of(kind: str) -> re.Pattern[str]:
         narrow, wide = re.escape(TERMINATORS), re.escape(WIDE_TERMINATORS)
         closing = _class(CharSet.category("Pe") | CharSet.category("Pf") | CharSet.of("\"'"))
         lower = _class(CharSet.category("Ll"))
+        # The look-behinds: a match begins with the first terminator of a run. If each could begin one, a long run
+        # would take quadratic time. U+201C closes quotes in German; after wide terminators it opens them.
         return re.compile(
             f"{a_break}"
             f"|(?<![{narrow}])[{narrow}]+[{closing}\u201c]*[{blank}]+(?![{blank}{breaks}{lower}])"
@@ -141,7 +143,7 @@ def line_start(text: str, position: int) -> int:
         low = max(position - size, 0)
         last = max((text.rfind(mark, low, position) for mark in BREAKS), default=-1)
         if last == position - 1 and text[last : last + 2] == "\r\n":
-            position, size = last, size + 1  # within a line break
+            position = last  # the position is within a line break
             continue
         if last >= 0:
             return last + 1

@@ -265,7 +265,7 @@ def _reach_within(
     """Find the position as `_reach` does, given the safe cuts around it (the result of `cut_range`)."""
     pipeline = encoder._pipeline
     room = n_ids - n_near
-    is_plain = takes_plain_text(pipeline)
+    is_plain = takes_plain_text(pipeline)  # otherwise, normalization may leave no ids of some text after `near`
     if near == far or (is_plain and not room):
         return near
     if abs(far - near) > TRIED:
@@ -339,6 +339,8 @@ def _sizes_of_first_tokens(encoder: Encoder, text: str, near: int, far: int, n_i
         n = len(sizes)
         if size == abs(far - near) or n > n_ids + 1:
             return sizes
+        # Read as many characters as 1/8 more tokens than needed have at their average size so far. From the second
+        # time on, at least double them: then all readings take at most about twice as long as the last one.
         # Two entries are not tokens: the 0 at the beginning, and the last token, which the cut may have changed.
         size += min(size * (n_ids * 9 // 8 + 2 - n) // max(n - 2, 1), _MAX_GROWTH * size) + 1
         size = max(min_size, size)
@@ -395,6 +397,7 @@ def _search_normalized(
 
     @cache
     def count(size: int) -> int:
+        # Up to twice the room, because the next guess depends on how far off this one is.
         return count_to(position(size), 2 * room + _SPARE_IDS)
 
     def count_end(start: int, size: int) -> int:
@@ -410,7 +413,7 @@ def _longest(count: Callable[[int], int], max_size: int, room: int, first: int) 
     Begin with the guess `first`. Guess again from the average number of characters per id, then bisect. Then try a
     few longer sizes, because a longer text may have fewer ids.
     """
-    low, high = 0, max_size + 1
+    low, high = 0, max_size + 1  # low fits; high does not, or is beyond the text
     size = min(max(first, 1), max_size)
     stride = n_guesses = 1
     while high - low > 1:
@@ -418,9 +421,11 @@ def _longest(count: Callable[[int], int], max_size: int, room: int, first: int) 
         low, high = (size, high) if n <= room else (low, size)
         guess = _guess(size, n, max_size, room)
         is_near = high - low <= size // max(n, 1)
+        # If guesses stay on one side, approach the bound on the other side in doubling strides.
         size = min(max(guess, low + stride), high - stride)
         stride *= 1 if size == guess else 2
         if is_near or n_guesses > _MAX_GUESSES or not low < size < high:
+            # Bisect; as long as every size has fitted, double.
             size = (low + high) // 2 if high <= max_size else min(2 * low + 1, max_size)
         n_guesses += 1
     longer = range(min(low + _MAX_LONGER, max_size), low, -1)
@@ -449,9 +454,12 @@ def _longest_by_end(
     else:
         return None
     start = max(size - 2 * off - _END_MARGIN, 0)
-    room_of_end = max(room - n + count_end(start, size), 0)
+    room_of_end = max(room - n + count_end(start, size), 0)  # ids that may lie after `start`
     found = start + _longest(
-        cache(lambda more: count_end(start, start + more)), max_size - start, room_of_end, size - start
+        cache(lambda size_of_end: count_end(start, start + size_of_end)),
+        max_size - start,
+        room_of_end,
+        size - start,
     )
     is_right = count(found) <= room and (found == max_size or count(found + 1) > room)
     return found if is_right else None

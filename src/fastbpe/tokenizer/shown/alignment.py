@@ -62,6 +62,7 @@ def align(text: str, a: Tokenizer, b: Tokenizer) -> list[Aligned]:
         parts = [Aligned([], [], 0, 0)] if any(ids for ids, _ in sides) else []
     for side, (ids, spans) in enumerate(sides):
         for token_id, (start, _) in zip(ids, spans, strict=True):
+            # A token without characters at the end of the text is in the last part.
             at = min(bisect_right(cuts, start) - 1, len(parts) - 1)
             parts[at][side].append(token_id)  # type: ignore[union-attr]  # fields 0 and 1 are lists
     return parts

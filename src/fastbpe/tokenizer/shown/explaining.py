@@ -145,6 +145,7 @@ def explain(
         characters, allowed_special=allowed_special, disallowed_special=disallowed_special
     )
     merged = tokenizer._merged_tokens
+    # Only a spelling needs the words; `ids` stands in for them, so that slices work.
     words = ids if merged.words is None else merged.words(characters, allowed_special)
     pieces: list[Piece] = []
     at = 0
@@ -194,7 +195,10 @@ def _runs(tokenizer: Explained, ids: list[int], merged: MergedTokens) -> Iterato
 
 
 def _pieces(merged: MergedTokens, ids: list[int], spans: Spans, words: Sequence[int]) -> Iterator[Piece]:
-    """Yield the pieces of a run of ids that come from merging."""
+    """Yield the pieces of a run of ids that come from merging. words: as for `_ends_by_words`.
+
+    first, end: indices of ids. at, borders, inside: offsets in the bytes of the ids, kept for superwords only.
+    """
     first = at = 0
     borders = _borders(merged, ids) if merged.superwords is not None else []
     for end in _ends_by_words(words) if merged.spelling is not None else _ends(merged, ids):
@@ -288,12 +292,15 @@ def _merges_by(merged: MergedTokens, vocabulary: Vocabulary, parts: list[bytes])
 
 
 def _changes(tokenizer: Explained, text: str, ids: list[int], spans: Spans) -> Iterator[Change]:
-    """Compare a text with the decoded ids, between the positions that correspond in both."""
+    """Compare a text with the decoded ids, between the positions that correspond in both.
+
+    start, end: positions in the text. at, stop: the corresponding positions in the decoded text.
+    """
     decoded = tokenizer.decode(ids)
     if decoded == text:
         return
     start = at = 0
-    last: tuple[int, int, int, int] | None = None  # last change, which the next one may continue
+    last: tuple[int, int, int, int] | None = None  # (start, end, at, stop) of a change that the next may continue
     for end, stop in [*_common_places(tokenizer, decoded, ids, spans), (len(text), len(decoded))]:
         if end < start or stop < at:
             continue

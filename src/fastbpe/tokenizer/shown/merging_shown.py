@@ -82,6 +82,7 @@ def _with_superwords(
         symbols = [symbol for symbol in map(vocabulary.find, map(_token_of, run)) if symbol is not None]
         for at, merged, priority in merge_steps(symbols, superwords):
             left, right = run[at : at + 2]
+            # First the left piece becomes one symbol, so the symbols of the right one begin at index 1.
             merges = [*left.merges, *(merge._replace(at=merge.at + 1) for merge in right.merges)]
             token = _token_of(left) + _token_of(right)
             merges.append(Merge(0, token, merged, n_words + priority))

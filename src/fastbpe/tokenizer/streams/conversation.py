@@ -179,8 +179,10 @@ class Conversation(GrowingText):
         state = first.segment > 0 and segments[first.segment - 1].after_fused
         made = self._encoded(first.segment, head + new + tail, last.segment + 1, state)
         n = last.segment + 1  # the segments before this index change
+        # Encode the next segment again if it begins in another state. If there is one, `made` is not empty: it has
+        # at least the character at `end`.
         while n < len(segments) and made[-1].after_fused != segments[n - 1].after_fused:
-            made += self._encoded(max(n, 1), segments[n].text, n + 1, made[-1].after_fused)
+            made += self._encoded(n, segments[n].text, n + 1, made[-1].after_fused)
             n += 1
         old_ids = list(chain.from_iterable([segment.ids for segment in segments[first.segment : n]]))
         new_ids = list(chain.from_iterable([segment.ids for segment in made]))
@@ -325,7 +327,7 @@ class Conversation(GrowingText):
             return range(len(text) + 1)
         places: list[int] = []
         tokens = iter([*found, (_NOWHERE, _NOWHERE, 0)])
-        start, end, _ = next(tokens)
+        start, end, _ = next(tokens)  # in bytes
         n_bytes = position = 0
         while position < len(text):
             while n_bytes >= end:

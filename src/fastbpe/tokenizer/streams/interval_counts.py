@@ -56,14 +56,14 @@ class IntervalCounter:
 
     def _count_all(self, near: Near) -> None:
         pipeline, text = self._encoder._pipeline, self._text
-        finds_all = may_cut(pipeline, None, None)
+        searches_all = may_cut(pipeline, None, None)  # near() searches up to the end of the text, not only nearby
         at = n_ids = 0
         state = False
         start = 0  # no cut lies between `at` and here
         while start + _STEP < len(text):
             cut = near(text, start, start + _STEP)
             if cut == len(text):
-                if finds_all:
+                if searches_all:
                     break
                 start += _STEP + NEARBY_CHARACTERS
                 continue
@@ -81,8 +81,9 @@ class IntervalCounter:
         pipeline, text = self._encoder._pipeline, self._text
         while first < last:
             cut = self._cuts[first]
+            # The character after the cut belongs to it: two characters make a cut.
             ids, state = encode_part(pipeline, text[start : cut + 1], 0, cut - start, None, False)
-            if state == self._states[first]:
+            if state == self._states[first]:  # else the part and the whole text differ after the cut, too
                 rest = BEFORE + text[self._cuts[last] : end]
                 ids_of_rest, _ = encode_part(pipeline, rest, 1, len(rest), None, self._states[last])
                 return len(ids) + self._sums[last] - self._sums[first] + len(ids_of_rest)

@@ -44,6 +44,7 @@ def joins(
     start, end = 0, len(whole)
     near = near_of(pipeline, lambda: tokenizer._pair_cuts, allowed)
     if near is not None:
+        # The last cut of the first text; cuts of pairs are looked for nearby only, because they may be rare.
         before = 0 if may_cut(pipeline, allowed, None) else max(joint - NEARBY_CHARACTERS, 0)
         if joint > 1 and (cut := near(whole, before, joint - 1)) < joint:
             start = cut

@@ -117,9 +117,10 @@ def code_point_cuts(pipeline: Pipeline, model: CodePointModel) -> PairCuts | Non
     if normalizing is None or normalizing.normalizer is not None or normalizing.symbols is not None:
         return None
     spaced = [piece.replace(METASPACE_UTF8, b" ") for piece in model.pieces]
+    # A text may write two spaces of a piece in two ways.
     mixed = [space + other for space, other in ((b" ", METASPACE_UTF8), (METASPACE_UTF8, b" "))]
-    doubled = any(b"  " in piece for piece in spaced)
-    return PairCuts([*model.pieces, *spaced, *(mixed if doubled else ())])
+    has_doubled = any(b"  " in piece for piece in spaced)
+    return PairCuts([*model.pieces, *spaced, *(mixed if has_doubled else ())])
 
 
 def near_of(
