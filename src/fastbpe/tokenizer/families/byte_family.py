@@ -77,9 +77,11 @@ class ByteFamily(Family):
             self._vocabulary,
             model.added_tokens,
             normalize,
+            # Only a tokenizer.json brings other parts than the empty token, which files of ranks may have, too.
             decodes_stand_ins=model.spelling is None and bool(model.huggingface.keys() - {"empty_token"}),
             empty=model.huggingface.get("empty_token"),
         )
+        # joins: the bytes on both sides of an empty token may form one character.
         self._decoder = Decoder(
             self._vocabulary, [*self.special.decoded.items()], joins="empty_token" in model.huggingface
         )

@@ -153,5 +153,6 @@ class _SpelledTokens:
     def beginning_with(self, prefix: bytes) -> list[int]:
         """Return the ids of the tokens whose decoded bytes begin with a prefix."""
         first = bisect_left(self._surfaces, prefix)
-        n = bisect_left(self._surfaces, True, first, key=lambda surface: not surface.startswith(prefix))
-        return self._ids[first:n]
+        # From `first` on, the key is False for all tokens with the prefix, and then True.
+        end = bisect_left(self._surfaces, True, first, key=lambda surface: not surface.startswith(prefix))
+        return self._ids[first:end]

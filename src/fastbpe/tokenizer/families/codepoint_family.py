@@ -75,7 +75,8 @@ class CodePointFamily(Family):
         self._model = model
         self.model_type = _TYPES.get(model.trainer["model_type"], "BPE")
         self._lock = ForkSafeLock()  # reentrant: prepare needs parts
-        in_plain_text = model.conventions is not None and not model.conventions.escapes  # U+2581 comes later
+        # Whether added tokens are found before spaces become U+2581: then their names are not normalized.
+        in_plain_text = model.conventions is not None and not model.conventions.escapes
         self.special = SpecialTokens(
             codepoint_properties.special_tokens_of(model),
             NoTokens(),
@@ -90,7 +91,7 @@ class CodePointFamily(Family):
         if model.merges:
             codepoint_properties.check_merges(model)
         if model.n_pieces > _MAX_PIECES_UNCHECKED:
-            assert self.parts
+            _ = self.parts  # building them raises VocabularyError if there are too many symbols
 
     _built: Parts | None = None
 
@@ -102,8 +103,9 @@ class CodePointFamily(Family):
                     built = build(self._model)
                     if self._model.is_behind_unknown:
                         plain = Encoder(built.vocabulary, built.splitter, normalizing=built.normalizing)
+                        # Each text is encoded after the unknown token's text, whose ids are then dropped.
                         n_dropped = len(plain.encode(self._model.trainer["unk_piece"]))
-                        built.normalizing.dropped = n_dropped  # ids at the beginning of each text
+                        built.normalizing.dropped = n_dropped
                     self._built = built
         return self._built
 

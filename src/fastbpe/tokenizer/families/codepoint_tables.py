@@ -130,7 +130,8 @@ def by_scores(model: CodePointModel) -> CodePointModel:
     """Return the model with scores in place of its merges, if the ids stay the same: tables are half the size."""
     if not model.merges or model.conventions is None:
         return model
-    merges, seed = memoryview(model.merges).cast("B").cast("I"), int.from_bytes(os.urandom(8), "little")
+    merges = memoryview(model.merges).cast("B").cast("I")
+    seed = int.from_bytes(os.urandom(8), "little")  # of hash tables, so that no file can make them slow
     found = merges_as_scores.rescore(
         model.piece_bytes, model.piece_ends, model.types, merges, model.conventions.splits, seed
     )
@@ -226,6 +227,7 @@ def _fallback_ids(model: CodePointModel) -> tuple[int, list[int] | None]:
 def _normalizing(
     model: CodePointModel, code_points: CodePoints, fused: int | None, table: PieceIdTable | None
 ) -> Normalizing:
+    """Return the steps around merging. fused: the unknown id, several of which become one; None: bytes instead."""
     spec = model.normalizer
     is_unigram = model.trainer["model_type"] == "unigram"  # the sum of scores goes through the whole text
     symbols = _symbols(model)
@@ -382,7 +384,7 @@ class _Expansions:
         self._vocabulary = vocabulary
         self._byte_ids = byte_ids
         self._unknown = unknown
-        merged = (PieceType.NORMAL, PieceType.USER_DEFINED)[: 1 if model.conventions else 2]
+        merged = (PieceType.NORMAL,) if model.conventions else (PieceType.NORMAL, PieceType.USER_DEFINED)
         self._ids = {piece: i for piece_type in merged for i, piece in pieces_of(model, piece_type).items()}
 
     def of(self, symbols: list[int]) -> list[list[int]]:

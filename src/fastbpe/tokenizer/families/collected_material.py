@@ -115,7 +115,7 @@ def spelled_material(
 
 def codepoint_material(special_tokens: Mapping[str, int], model: CodePointModel, parts: Parts) -> Material:
     kinds = [_KINDS[piece_type] for piece_type in model.types]
-    names = {i: as_found(model, token) for token in model.added_tokens for i in (token.id,)}
+    names = {token.id: as_found(model, token) for token in model.added_tokens}
     names |= {i: name for name, i in special_tokens.items()}
     for i in found_whole(model):
         kinds[i] = Kind.TEXT

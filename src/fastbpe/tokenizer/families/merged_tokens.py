@@ -23,9 +23,10 @@ class MergedTokens(NamedTuple):
     splitter: splitter of normalized text.
     in_characters: symbols are characters, not bytes.
     spelling: spelling of symbols in a tokenizer.json; None: symbols are spelled as their text.
-    superwords: merges of whole pieces, which come after n_merges others; None: no such merges.
     words: with a spelling, a function from a text and its allowed special tokens to the index of the word of each
-            id.
+        id; else None.
+    superwords: merges of whole pieces, which come after n_merges others; None: no such merges.
+    n_merges: number of listed merges within pieces.
     """
 
     tokens: Sequence[bytes]

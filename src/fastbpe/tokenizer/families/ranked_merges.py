@@ -77,6 +77,7 @@ def made_by(vocabulary: Vocabulary, model: Model) -> dict[int, tuple[int, int]]:
     if model.merges_rule == "ranks":
         return recover_merges(vocabulary)
     made = last_merges(vocabulary, model.merges)
+    # pair() finds each of them: `or` only tells the type checker so.
     return dict(sorted(made.items(), key=lambda item: vocabulary.pair(*item[1]) or (0, 0)))
 
 

@@ -34,7 +34,7 @@ def make_segmenter(
     scores = array("f", model.scores)
     characters = range(len(scores) if table is None else table.first_character, len(scores))
     normal = [scores[i] for i in piece_messages.ids_of(model.types, PieceType.NORMAL)]
-    del normal[len(normal) - len(characters) :]
+    del normal[len(normal) - len(characters) :]  # `extend` has made these the last normal pieces
     unknown_score = array("f", [min(normal, default=_LEAST_SCORE) - _UNKNOWN_PENALTY])[0]
     for i in characters:
         scores[i] = unknown_score
@@ -44,6 +44,7 @@ def make_segmenter(
     if byte_ids is None:
         scores[unknown] = unknown_score
     else:
+        # The bytes of a character score together as one unknown character: only the first of them counts.
         for byte, i in enumerate(byte_ids):
             scores[i] = 0.0 if 0x80 <= byte < 0xC0 else unknown_score
     ids = array("I", code_points.ids())
@@ -82,12 +83,13 @@ def extend(model: CodePointModel) -> Extended:
     found = [text for text, kind in zip(texts, model.types, strict=True) if kind == PieceType.NORMAL]
     known = {text for text in (*found, *(text for text, _ in model.unnumbered)) if len(text) == 1}
     is_unigram = model.trainer["model_type"] == "unigram"  # in other models, merges may not reach a piece
-    others = {
+    # Pieces that merging cannot make, because the model knows none of their characters.
+    runs = {
         text: i
         for i, (text, kind) in enumerate(zip(texts, model.types, strict=True))
         if not (is_unigram and kind == PieceType.NORMAL) and known.isdisjoint(text)
     }
-    characters = sorted({character for text in others for character in text})
+    characters = sorted({character for text in runs for character in text})
     first = len(texts) + len(model.unnumbered)
     ids = {character: first + i for i, character in enumerate(characters)}
     more, more_ends = pack_pieces(
@@ -97,8 +99,8 @@ def extend(model: CodePointModel) -> Extended:
     ends = array("I", model.piece_ends) + array("I", [n_bytes + end for end in memoryview(more_ends).cast("I")])
     scores = array("f", model.scores) + array("f", [score for _, score in model.unnumbered])
     # make_segmenter gives these characters the score of an unknown character.
-    names = (PieceType.UNUSED, PieceType.USER_DEFINED)
-    types = bytes(PieceType.CONTROL if kind in names else kind for kind in model.types)
+    only_by_table = (PieceType.UNUSED, PieceType.USER_DEFINED)
+    types = bytes(PieceType.CONTROL if kind in only_by_table else kind for kind in model.types)
     extended = model._replace(
         piece_bytes=model.piece_bytes + more,
         piece_ends=ends.tobytes(),
@@ -106,7 +108,7 @@ def extend(model: CodePointModel) -> Extended:
         types=types + bytes([PieceType.NORMAL]) * (len(model.unnumbered) + len(characters)),
         unnumbered=(),
     )
-    return Extended(extended, first, {tuple(map(ids.__getitem__, text)): i for text, i in others.items()})
+    return Extended(extended, first, {tuple(map(ids.__getitem__, text)): i for text, i in runs.items()})
 
 
 def make_table(model: CodePointModel, extended: Extended, unknown: int) -> PieceIdTable:

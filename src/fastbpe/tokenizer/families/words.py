@@ -57,11 +57,11 @@ def words_of_code_points(
     conventions = model.conventions or Conventions()
     if conventions.escapes:  # a token found in normalized text
         normalized = {token.id for token in special.added if token.normalized}
-        named = {i: one.replace(" ", METASPACE) if ids[i] in normalized else one for i, one in named.items()}
+        named = {i: text.replace(" ", METASPACE) if ids[i] in normalized else text for i, text in named.items()}
     if conventions.symbols:
         added = {token.id for token in special.added}
         symbols = _symbols(model, added, ids, named)
-        if _holds_name(model, [names[one] for one in ids], ends, symbols):
+        if _holds_name(model, [names[token_id] for token_id in ids], ends, symbols):
             return None
         return Words(_numbers(ends, lambda i: i in symbols or i - 1 in symbols), named)
     if conventions.splits:
@@ -73,8 +73,8 @@ def _symbols(
     model: CodePointModel, added: Collection[int], ids: Sequence[int], named: Mapping[int, str]
 ) -> set[int]:
     """Return the indices of the ids of user-defined symbols, which the pre-tokenizer finds."""
-    types, defined = model.types, PieceType.USER_DEFINED
-    return {i for i, one in enumerate(ids) if i not in named and types[one] == defined and one not in added}
+    defined = {token_id for token_id in {*ids} - {*added} if model.types[token_id] == PieceType.USER_DEFINED}
+    return {i for i, token_id in enumerate(ids) if token_id in defined and i not in named}
 
 
 def _holds_name(
@@ -92,7 +92,7 @@ def _holds_name(
                 run = ""
             else:
                 run += tokens[i]
-        if run.encode() in names and end - start > 1:
+        if run.encode() in names and end - start > 1:  # a text of one id is one word, whatever its name
             return True
         start = end
     return False

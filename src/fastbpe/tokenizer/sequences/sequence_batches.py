@@ -74,7 +74,11 @@ def merge_batch(vocabulary: SequenceVocabulary, batch: Iterable[Any], num_thread
 
 
 def merge(vocabulary: SequenceVocabulary, sequences: Sequences, num_threads: int | None, merged: Merged) -> None:
-    """Append the ids of sequences to `merged`."""
+    """Append the ids of sequences to `merged`.
+
+    A job of `plan` is whole sequences (last > first), or a part of one long sequence (last == first; -1: its last
+    part). Parts overlap. If two have no common token there, the whole sequence is merged again.
+    """
     n_threads = usable_threads(num_threads)
     jobs = plan(vocabulary, sequences)
     if min(n_threads, len(jobs)) < 2:
@@ -82,13 +86,13 @@ def merge(vocabulary: SequenceVocabulary, sequences: Sequences, num_threads: int
         return
     with CallPool(min(n_threads, len(jobs)) - 1) as pool:
         results = [pool.submit(partial(_run, vocabulary, sequences, job)) for job in jobs]
-        is_joined = True
+        is_joined = True  # all parts so far of a long sequence have common tokens
         for (first, last, start, _), result in zip(jobs, results, strict=True):
-            job = pool.result(result)
+            merged_job = pool.result(result)
             if last > first:
-                merged.append(job)
+                merged.append(merged_job)
                 continue
-            is_joined = is_joined and merged.append_part(job, start)
+            is_joined = is_joined and merged.append_part(merged_job, start)
             if last < 0:
                 if is_joined:
                     merged.end_parts()

@@ -135,8 +135,8 @@ def _json_lines(file: IO[bytes], path: Path, field: str) -> Iterator[tuple[str, 
 
 def _rows(path: Path, kind: str, field: str) -> Iterator[tuple[str, Any]]:
     with open_table(path, path, kind) as table:
-        way = table.column(field, is_list_of_integers, "lists of integers", _OTHER_FIELD)
-        for column, _ in table.rows(way, _ROWS):
+        names = table.column(field, is_list_of_integers, "lists of integers", _OTHER_FIELD)
+        for column, _ in table.rows(names, _ROWS):
             for number, row in enumerate(column, table.row):
                 if not row.is_valid or row.values.null_count:
                     raise FormatError(

@@ -69,7 +69,8 @@ def model_of_merges(
     """Return a model of the packed merges `before`, followed by learned merges (left id, right id, count)."""
     flat = array("I", [token_id for left, right, _ in merges for token_id in (left, right)])
     packed = before + _packed(flat)
-    special = {name: base_size + len(packed) // 8 + i for i, name in enumerate(special_tokens)}
+    n_merges = len(packed) // 8  # two uint32 each
+    special = {name: base_size + n_merges + i for i, name in enumerate(special_tokens)}
     return SequenceModel(base_size, packed, training, special)
 
 
