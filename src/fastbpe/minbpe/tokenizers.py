@@ -166,7 +166,7 @@ class Tokenizer(Methods):
         # A shared id decodes to its last name in minbpe, and to its first one in `SpecialTokens`.
         last_first = dict(reversed(self.special_tokens.items()))
         special = SpecialTokens(last_first, vocabulary, may_share=True)
-        decoder = Decoder(vocabulary, special.encoded, takes_bools=True)
+        decoder = Decoder(vocabulary, special.not_ordinary, takes_bools=True)
         encoder = Encoder(vocabulary, _splitter(self._splitting()), special=special)
         found = _not_hidden(self.special_tokens)  # nearly always all of them
         if len(found) == len(self.special_tokens):

@@ -117,8 +117,8 @@ class Encoding(Methods):
         self._splitter = make_splitter(pat_str, drop_unmatched=True)
         self._special_matchers = SpecialTokens(special_tokens, self._vocabulary, may_share=True, every=_EVERY)
         of_empty = [] if empty is None else [(empty, b"")]
-        encoded = [*of_empty, *self._special_matchers.encoded]
-        decoder = Decoder(self._vocabulary, encoded, joins=empty is not None, takes_bools=True)
+        not_ordinary = [*of_empty, *self._special_matchers.not_ordinary]
+        decoder = Decoder(self._vocabulary, not_ordinary, joins=empty is not None, takes_bools=True)
         #: The vocabulary that merges: with tokens for the missing bytes, which `_vocabulary` lacks.
         self._merging = self._vocabulary
         if missing:

@@ -184,6 +184,7 @@ def check_published(
 
     from fastbpe.formats import tiktoken
 
+    # The published file contains the first n_leading special tokens as ranks, but not the others.
     special = {name: i for name, i in tokenizer.special_tokens.items() if i >= vocabulary.n_leading}
     tokens = tokenizer.vocab
     for token_id in special.values():

@@ -123,7 +123,7 @@ class SpecialTokens:
         return self._normalize(token.content) if token.normalized and self._normalize else token.content
 
     @cached_property
-    def encoded(self) -> list[tuple[int, bytes]]:
+    def not_ordinary(self) -> list[tuple[int, bytes]]:
         """List of (id, bytes to which it decodes) of the ids that are not ordinary tokens, in the order of ids."""
         return [(i, token) for i, token in sorted(self.decoded.items()) if not self._vocabulary.has(i)]
 
@@ -131,7 +131,7 @@ class SpecialTokens:
     def ids_of_bytes(self) -> dict[bytes, int]:
         """Map of bytes to ids: of names, and of the bytes to which other ids decode. A name takes precedence."""
         by_name = {name.encode(): token_id for name, token_id in self.ids.items()}
-        return {token: token_id for token_id, token in self.encoded} | by_name
+        return {token: token_id for token_id, token in self.not_ordinary} | by_name
 
     def _decode_added(self) -> dict[int, bytes]:
         """Map ids of added tokens to bytes: of the text by which they are found, as in tokenizers.

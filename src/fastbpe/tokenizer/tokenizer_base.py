@@ -87,8 +87,8 @@ class TokenizerBase(Encoder):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
-    def __reduce__(self) -> tuple[Callable[[type[Self], bytes], Self], tuple[type[Self], bytes]]:
-        return _unpickle, (type(self), self._family.state())
+    def __reduce__(self) -> tuple[Callable[[type[Self], bytes, int], Self], tuple[type[Self], bytes, int]]:
+        return _unpickle, (type(self), self._family.state(), self._cache_bytes)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TokenizerBase):
@@ -188,9 +188,9 @@ class TokenizerBase(Encoder):
         return type(self)(self._family.model if model is None else model, cache_bytes=0)
 
 
-def _unpickle(kind: type[Made], state: bytes) -> Made:
+def _unpickle(kind: type[Made], state: bytes, cache_bytes: int) -> Made:
     from zlib import decompress
 
     from fastbpe.formats import native
 
-    return kind(native.parse(decompress(state), "<pickle>"))
+    return kind(native.parse(decompress(state), "<pickle>"), cache_bytes=cache_bytes)

@@ -273,4 +273,4 @@ def test_batch_errors_name_the_sequence_after_bytes_that_are_not_utf8(
         model = model._replace(conventions=Conventions(decoder=decoder))
     with pytest.raises((KeyError, TypeError), match=message) as refused:
         Tokenizer(model).decode_batch([[3 + 0xC3], ids])
-    assert refused.value.__notes__ == ["for batch[1]"]
+    assert refused.value.__notes__ == ["for batch[1]"]  # type: ignore[attr-defined]

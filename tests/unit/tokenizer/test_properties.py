@@ -28,6 +28,12 @@ def tokenizer() -> Tokenizer:
     return make(RANKS, pattern="cl100k", special_tokens=SPECIAL, name="small")
 
 
+def test_unpickled_tokenizer_keeps_the_limit_of_its_caches() -> None:
+    tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, cache_bytes=1 << 10)
+    again = pickle.loads(pickle.dumps(tokenizer))
+    assert again._cache_bytes == again.with_tokens(["<x>"])._cache_bytes == 1 << 10
+
+
 def with_merges() -> Tokenizer:
     """Return a tokenizer that merges by a list of pairs, as some file formats do."""
     tokens = [*BYTES, b"ab", b"abc"]

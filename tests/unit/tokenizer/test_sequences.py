@@ -493,6 +493,15 @@ def test_file_with_a_valid_checksum_and_bad_content_raises_format_error(base_siz
         fastbpe.load(b"".join(pack(KIND, header, {"merges": merges})))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("special", [{"<a>": 0}, {"<a>": 1 << 30}, {"": 9}, {"<a>": 9, "<b>": 9}])
+def test_file_with_bad_special_tokens_raises_format_error(special: dict[str, int]) -> None:
+    from fastbpe.formats.sequence_tokenizer_file import SequenceModel, dump
+
+    data = bytes(dump(SequenceModel(4, b"", {}, special)))
+    with pytest.raises(FormatError, match=r"<bytes>: .*special token"):
+        fastbpe.load(data)
+
+
 def test_arguments_for_text_are_refused_in_loading(tmp_path: Path) -> None:
     path = tmp_path / "codes.fbpe"
     TOKENIZER.save(path)

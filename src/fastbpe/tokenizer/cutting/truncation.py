@@ -151,6 +151,7 @@ def _truncated(
     if side == "right":
         found = [Boundaries(text, kind) for kind in kinds]
         return text[: _end(encoder, text, 0, 0, reached, n_ids, found)], total
+    # Boundaries are found from the start of a line on; the line before `reached` may end right there.
     begin = line_start(text, max(reached - 1, 0)) if kinds else 0
     found = [Boundaries(text, kind, begin) for kind in kinds]
     return text[_start(encoder, text, reached, len(text), n_ids, found) :], total

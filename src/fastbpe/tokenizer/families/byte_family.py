@@ -169,7 +169,7 @@ class ByteFamily(Family):
 
     @property
     def n_tokens(self) -> int:
-        return self._vocabulary.n_tokens + len(self.special.encoded)
+        return self._vocabulary.n_tokens + len(self.special.not_ordinary)
 
     @property
     def n_ids(self) -> int:
@@ -178,7 +178,7 @@ class ByteFamily(Family):
     def vocab(self) -> list[bytes]:
         tokens = self._vocabulary.tokens()
         tokens += [b""] * (self.n_ids - len(tokens))
-        for token_id, token in self.special.encoded:
+        for token_id, token in self.special.not_ordinary:
             tokens[token_id] = token
         return tokens
 

@@ -233,6 +233,8 @@ def _normalizing(
     symbols = _symbols(model)
     marks = code_points.marks_spaces
     conventions = model.conventions or Conventions()
+    # Plain: normalization only writes spaces as the symbols have them, and may put one before a text. Then no
+    # normalizer is needed.
     is_plain = (
         marks
         and not is_unigram

@@ -101,6 +101,7 @@ def _joins(merges: Sequence[Merge]) -> array[int] | None:
     for left, right, merged in merges:
         if merged in made or (left in later and left not in made) or (right in later and right not in made):
             return None
+        # before, behind: the ids of the first phase on both sides of the joint
         first, before = made.get(left, (left, left))
         behind, last = made.get(right, (right, right))
         joins.add(before << 32 | behind)

@@ -117,7 +117,7 @@ class SequenceTokenizer:
     def _of_file(cls, data: Any, where: str) -> SequenceTokenizer:
         try:
             return cls(file.parse(data, where))
-        except VocabularyError as error:
+        except (VocabularyError, SpecialTokenError) as error:
             raise FormatError(f"{where}: {error}") from error
 
     # Encoding
@@ -491,7 +491,7 @@ class SequenceTokenizer:
         return self is other or self._value() == other._value()
 
     def __hash__(self) -> int:
-        return hash(self._value()[:2])
+        return hash(self._value()[:2])  # without the dict, which has no hash
 
     def _value(self) -> tuple[int, bytes, dict[str, int]]:
         return self.base_size, self._model.merges, self._special

@@ -249,6 +249,7 @@ class Conversation(GrowingText):
         Requires: the text has more than max_tokens ids.
         """
         segments = self._segments
+        # Find the segment whose ids exceed the maximum; n_ids and n_characters count what is before it.
         index, n_ids, n_characters = len(segments), self._n_ids, self._n_characters
         while n_ids > max_tokens:
             index -= 1
@@ -257,7 +258,7 @@ class Conversation(GrowingText):
         text, before = segments[index].text, BEFORE if index else ""
         state = index > 0 and segments[index - 1].after_fused
         places = self._places(text)
-        low, high = 0, len(places) - 1
+        low, high = 0, len(places) - 1  # text up to places[low] fits, up to places[high] it does not
         while high - low > 1:
             middle = (low + high) // 2
             part = before + text[: places[middle]]
@@ -279,7 +280,8 @@ class Conversation(GrowingText):
             n_characters += len(segments[index].text)
             index += 1
             n_after -= len(segments[index].ids)
-        # A normalizer may change the beginning of a text, so that a part has other ids by itself.
+        # A normalizer may change the beginning of a text, so that a part has other ids by itself. The next two
+        # loops move to a segment from whose beginning the text does not fit, but from whose end it does.
         while index and self._count_from(index, 0, n_after) <= max_tokens:
             n_after += len(segments[index].ids)
             index -= 1
@@ -291,7 +293,7 @@ class Conversation(GrowingText):
             n_characters += len(segments[index].text)
             index, n_after = index + 1, n_behind
         places = self._places(segments[index].text)
-        low, high = 0, len(places) - 1
+        low, high = 0, len(places) - 1  # text from places[low] on does not fit, from places[high] on it does
         while high - low > 1:
             middle = (low + high) // 2
             if self._count_from(index, places[middle], n_after) <= max_tokens:
