@@ -201,3 +201,12 @@ def test_long_added_tokens_of_one_letter_are_compared_in_seconds() -> None:
     new = old.with_tokens([AddedToken(texts[0], normalized=True), AddedToken(texts[1])])
     assert new.encode("".join(texts)) == [old.n_vocab, old.n_vocab + 1]
     assert time.process_time() - start < 5
+
+
+def test_long_ordinary_token_that_is_also_added_is_spelled_out_in_seconds() -> None:
+    text = "xy" * 4000
+    old = Tokenizer.from_ranks(BYTES | {b"xy": 256, text.encode(): 257}, pattern=None)
+    new = old.with_tokens({text: 257})
+    start = time.process_time()
+    assert new.encode_parts([(text, True), (text, False)]) == [257] + [256] * 4000
+    assert time.process_time() - start < 5

@@ -2,7 +2,9 @@
 
 import random
 import sys
+import time
 from functools import lru_cache
+from itertools import pairwise
 
 import pytest
 
@@ -16,6 +18,7 @@ from fastbpe._core.text.utf8_text import has_surrogates
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType
 from fastbpe.tokenizer.families.codepoint_tables import make_normalizer, token_encoder
+from fastbpe.tokenizer.families.symbol_merging import NO_SYMBOL, merge_all, merge_steps
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from helpers.codepoint_models import hard_text, model_of
 from helpers.sampling import FULL
@@ -261,3 +264,39 @@ def test_dropout_depends_only_on_the_seed() -> None:
 )
 def test_has_surrogates_finds_surrogates(text: str, expected: bool) -> None:
     assert has_surrogates(text) is expected
+
+
+def test_long_unused_pieces_made_of_each_other_load_in_seconds() -> None:
+    lengths = range(4, 802, 2)
+    chain = [("xy" * (n // 2), -float(n), PieceType.UNUSED) for n in lengths]
+    pieces = [("<unk>", 0.0, PieceType.UNKNOWN), ("xy", -1.0, PieceType.NORMAL), *chain]
+    start = time.process_time()
+    tokenizer = fastbpe.load(
+        model_of([(piece.encode(), *rest) for piece, *rest in pieces], normalizer={"add_dummy_prefix": False})
+    )
+    assert tokenizer.encode("xy" * 300) == [1] * 300
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize("until", [1, 2])
+def test_merging_with_a_heap_equals_merging_step_by_step(until: int) -> None:
+    generator = random.Random(until)
+    tokens = [*(bytes([byte]) for byte in range(256)), b"ab", b"ba", b"aba", b"abab", b"bb"]
+    vocabulary = Vocabulary(**build_tables(tokens))
+    for _ in range(500):
+        symbols = [generator.choice([97, 98, 99]) for _ in range(generator.randrange(12))]
+        merged, starts = merge_all(symbols, vocabulary, until=until)
+        expected = [*symbols]
+        steps = merge_steps(expected, vocabulary)
+        while len(expected) > until and next(steps, None) is not None:
+            pass
+        assert merged == expected
+        parts = [symbols[start:end] for start, end in pairwise([*starts, len(symbols)])]
+        assert [b"".join(map(tokens.__getitem__, part)) for part in parts] == [tokens[i] for i in merged]
+
+
+def test_merging_with_a_heap_makes_only_allowed_symbols() -> None:
+    vocabulary = Vocabulary(**build_tables([*(bytes([byte]) for byte in range(256)), b"ab", b"abc", b"bc"]))
+    assert merge_all(list(b"abc"), vocabulary) == ([257], [0])
+    assert merge_all(list(b"abc"), vocabulary, lambda symbol: symbol == 258) == ([97, 258], [0, 1])
+    assert merge_all([97, NO_SYMBOL, 98], vocabulary) == ([97, NO_SYMBOL, 98], [0, 1, 2])

@@ -22,6 +22,7 @@ from fastbpe.formats import merges_as_scores
 from fastbpe.formats.sentencepiece import piece_messages
 from fastbpe.model import BYTE_DECODERS, METASPACE, AddedToken, CodePointModel, Conventions, PieceType
 from fastbpe.tokenizer.families import unigram_tables
+from fastbpe.tokenizer.families.symbol_merging import NO_SYMBOL, merge_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -386,12 +387,16 @@ class _Expansions:
         self._vocabulary = vocabulary
         self._byte_ids = byte_ids
         self._unknown = unknown
+        self._expanded: dict[bytes, list[int]] = {}  # symbol's text → its ids, as far as they are known
         merged = (PieceType.NORMAL,) if model.conventions else (PieceType.NORMAL, PieceType.USER_DEFINED)
         self._ids = {piece: i for piece_type in merged for i, piece in pieces_of(model, piece_type).items()}
 
     def of(self, symbols: list[int]) -> list[list[int]]:
         tokens = self._vocabulary.tokens()
-        return [self._ids_of(tokens[symbol]) for symbol in symbols]
+        texts = [tokens[symbol] for symbol in symbols]
+        for text in sorted(texts, key=len):  # the parts of a text are shorter, so their ids are known
+            self._expanded[text] = self._ids_of(text)
+        return [self._expanded[text] for text in texts]
 
     def _ids_of(self, text: bytes) -> list[int]:
         out: list[int] = []
@@ -399,10 +404,11 @@ class _Expansions:
         while todo:
             text = todo.pop()
             token = self._ids.get(self._escaped(text))
-            halves = self._halves(text) if token is None else None
             if token is not None:
                 out.append(token)
-            elif halves:
+            elif text in self._expanded:
+                out += self._expanded[text]
+            elif halves := self._halves(text):
                 todo += reversed(halves)
             else:
                 out += [self._unknown] if self._byte_ids is None else [self._byte_ids[byte] for byte in text]
@@ -416,21 +422,13 @@ class _Expansions:
 
         If merging the text by itself does not make a symbol, merging it within a longer text does not either.
         """
-        symbols = [c.encode() for c in text.decode()]
-        find = self._vocabulary.find
-        while len(symbols) > 2:
-            pairs = [
-                (pair[0], i)
-                for i in range(len(symbols) - 1)
-                if (left := find(symbols[i])) is not None
-                and (right := find(symbols[i + 1])) is not None
-                and (pair := self._vocabulary.pair(left, right)) is not None
-            ]
-            if not pairs:
-                return None
-            _, at = min(pairs)
-            symbols[at : at + 2] = [symbols[at] + symbols[at + 1]]
-        return symbols if len(symbols) == 2 else None
+        characters = text.decode()
+        found = [self._vocabulary.find(character) for character in characters]
+        symbols = [NO_SYMBOL if symbol is None else symbol for symbol in found]
+        _, starts = merge_all(symbols, self._vocabulary, until=2)
+        if len(starts) != 2:
+            return None
+        return [characters[: starts[1]].encode(), characters[starts[1] :].encode()]
 
 
 def _each_byte(error: UnicodeError) -> tuple[str, int]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import METASPACE, CodePointModel, PieceType, Spelling
+from fastbpe.tokenizer.families.symbol_merging import merge_all
 
 if TYPE_CHECKING:
     from fastbpe.tokenizer.families.codepoint_tables import Parts
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
 
 def spell_bytes(token: bytes, vocabulary: Vocabulary, may_make: Callable[[int], bool]) -> list[int]:
     """Return the ids of a token's bytes, using only merges that `may_make` allows; no id for an unknown byte."""
-    symbols = [vocabulary.find(bytes([byte])) for byte in token]
-    return _merge([symbol for symbol in symbols if symbol is not None], vocabulary, may_make)
+    found = [vocabulary.find(bytes([byte])) for byte in token]
+    symbols, _ = merge_all([symbol for symbol in found if symbol is not None], vocabulary, may_make)
+    return symbols
 
 
 def symbols_of(token: bytes, spelling: Spelling) -> list[bytes]:
@@ -46,9 +48,8 @@ def spell_token(token: bytes, vocabulary: Vocabulary, spelling: Spelling) -> lis
             symbols.append(found)
         elif spelling.byte_ids and min(in_bytes := [spelling.byte_ids[byte] for byte in symbol]) >= 0:
             symbols += in_bytes
-    for _ in merge_steps(symbols, vocabulary):
-        pass
-    return symbols
+    merged, _ = merge_all(symbols, vocabulary)
+    return merged
 
 
 def spell_characters(text: str, parts: Parts, ids: list[int], usable: Collection[int]) -> list[int]:
@@ -61,7 +62,7 @@ def spell_characters(text: str, parts: Parts, ids: list[int], usable: Collection
     run: list[int] = []  # consecutive symbols that are not merged yet
 
     def end_run() -> None:
-        merged = _merge(run, parts.vocabulary, lambda symbol: ids[symbol] in usable)
+        merged, _ = merge_all(run, parts.vocabulary, lambda symbol: ids[symbol] in usable)
         out.extend(ids[symbol] for symbol in merged)
         run.clear()
 
@@ -80,34 +81,3 @@ def spell_characters(text: str, parts: Parts, ids: list[int], usable: Collection
 def merged_ids(model: CodePointModel) -> set[int]:
     """Return the ids of pieces that merging may make."""
     return {i for i, kind in enumerate(model.types) if kind in (PieceType.NORMAL, PieceType.USER_DEFINED)}
-
-
-def merge_steps(
-    symbols: list[int], vocabulary: Vocabulary, may_make: Callable[[int], bool] | None = None
-) -> Iterator[tuple[int, int, int]]:
-    """Merge symbols in place, the best pair first and the leftmost of equal pairs.
-
-    Yields each merge: index of the new symbol, the symbol, the priority of the pair.
-
-    may_make: function that tells which symbols merges may make; None: all.
-    """
-    while True:
-        pairs = [
-            (*pair, at)
-            for at in range(len(symbols) - 1)
-            if (pair := vocabulary.pair(symbols[at], symbols[at + 1])) is not None
-            and (may_make is None or may_make(pair[1]))
-        ]
-        if not pairs:
-            return
-        priority, merged, at = min(pairs, key=lambda pair: (pair[0], pair[2]))
-        symbols[at : at + 2] = [merged]
-        yield at, merged, priority
-
-
-def _merge(symbols: list[int], vocabulary: Vocabulary, may_make: Callable[[int], bool]) -> list[int]:
-    """Merge the pairs whose result `may_make` allows."""
-    symbols = [*symbols]
-    for _ in merge_steps(symbols, vocabulary, may_make):
-        pass
-    return symbols

@@ -8,7 +8,7 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.tokenizer.families.codepoint_family import CodePointFamily
-from fastbpe.tokenizer.families.token_spelling import merge_steps
+from fastbpe.tokenizer.families.symbol_merging import merge_steps
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 

@@ -9,7 +9,8 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import CodePointModel, Model, PieceType
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, Parts
 from fastbpe.tokenizer.families.ranked_merges import merges_by_rank
-from fastbpe.tokenizer.families.token_spelling import merge_steps, symbols_of
+from fastbpe.tokenizer.families.symbol_merging import merge_all
+from fastbpe.tokenizer.families.token_spelling import symbols_of
 
 NO_ID = -1  # in place of the id of a character that is not a piece
 
@@ -67,12 +68,9 @@ def spelled_makers(vocabulary: Vocabulary, model: Model) -> dict[int, tuple[int,
         symbols = [symbol for symbol in found_symbols if symbol is not None]
         if len(symbols) < len(found_symbols):
             continue
-        last_two = [*symbols]  # the symbols before the last merge, if the token is made
-        for _ in merge_steps(symbols, vocabulary):  # changes `symbols`
-            if len(symbols) == 2:
-                last_two = [*symbols]
-        if symbols == [i] and len(last_two) == 2:
-            found[last_two[0], last_two[1]] = i
+        last, _ = merge_all(symbols, vocabulary, until=2)
+        if len(last) == 2 and (pair := vocabulary.pair(last[0], last[1])) is not None and pair[1] == i:
+            found[last[0], last[1]] = i
     return {i: (left, right) for left, right, i in merges if found.get((left, right)) == i}
 
 
