@@ -56,8 +56,9 @@ def test_first_and_last_boundaries_equal_the_list(text: str, kind: str, data: st
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("run", [".", ".)", " ", "(", "。", ". \n", "「"])
-def test_long_runs_take_linear_time(run: str, kind: str) -> None:
+@pytest.mark.parametrize("run", [".", ".)", " ", "(", "。", "。.", ". \n", "「"])
+@pytest.mark.parametrize("end", ["x", "\n"])
+def test_long_runs_take_linear_time(run: str, end: str, kind: str) -> None:
     """Quadratic time would be minutes."""
-    text = run * 100_000 + "x"
+    text = run * 100_000 + end
     assert len(found(text, kind)) in {0, 1, 99_999, 100_000}

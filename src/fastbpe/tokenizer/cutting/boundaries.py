@@ -69,7 +69,8 @@ def pattern_of(kind: str) -> re.Pattern[str]:
         return re.compile(
             f"{a_break}"
             f"|(?<![{narrow}])[{narrow}]+[{closing}\u201c]*[{blank}]+(?![{blank}{breaks}{lower}])"
-            f"|(?<![{wide}])[{wide}][{wide}{narrow}]*[{closing}]*[{blank}]*(?![{blank}{breaks}{closing}{wide}{narrow}])"
+            f"|(?<![{wide}{narrow}])[{narrow}]*[{wide}][{wide}{narrow}]*[{closing}]*[{blank}]*"
+            f"(?![{blank}{breaks}{closing}{wide}{narrow}])"
         )
     opening = _class(CharSet.category("Ps") | CharSet.category("Pi"))
     ideograph = _class(CharSet.from_ranges(IDEOGRAPHS))
