@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -361,3 +362,15 @@ def test_whole_piece_with_a_character_that_is_no_token_stays() -> None:
         old.without_tokens(["za"])
     assert old.without_tokens(["ab"]).tokenizer.vocab == [b"a", b"b", b"za"]
     assert old.prune(keep=3).tokenizer.vocab == [b"a", b"b", b"za"]
+
+
+def test_many_listed_tokens_that_depend_on_a_removed_one_are_removed_in_seconds() -> None:
+    n_bytes, made = 256, [(97, 98)]
+    while len(made) < 40_000:  # each token is made from the token at its index // 256
+        made.append((n_bytes + (len(made) - 1) // n_bytes, (len(made) - 1) % n_bytes))
+    in_two_ways = [(120, 121), (n_bytes + len(made), 122), (121, 122), (120, n_bytes + len(made) + 2)]  # "xyz"
+    tokenizer = Tokenizer.from_merges([*made, *in_two_ways], pattern=None)
+    start = time.process_time()
+    changed = tokenizer.without_tokens(["ab"])
+    assert time.process_time() - start < 5
+    assert changed.tokenizer.vocab_size < 300

@@ -7,6 +7,7 @@ divides into pieces, and each piece is merged again, slowly, to record the merge
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
@@ -203,11 +204,13 @@ def _pieces(merged: MergedTokens, ids: list[int], spans: Spans, words: Sequence[
     borders = _borders(merged, ids) if merged.superwords is not None else []
     for end in _ends_by_words(words) if merged.spelling is not None else _ends(merged, ids):
         tokens = [merged.tokens[token_id] for token_id in ids[first:end]]
-        merges = tuple(_merges(merged, tokens if merged.spelling is not None else [b"".join(tokens)]))
-        if merged.superwords is not None:
+        if merged.superwords is None:
+            merges = tuple(_merges(merged, tokens if merged.spelling is not None else [b"".join(tokens)]))
+        else:
             data = b"".join(tokens)
-            inside = [border - at for border in borders if at < border < at + len(data)]
-            merges = tuple(_merges_of_words(merged, data, [*inside, len(data)]))
+            inside = borders[bisect_right(borders, at) : bisect_left(borders, at + len(data))]
+            ends = [*(border - at for border in inside), len(data)]
+            merges = tuple(_merges_of_words(merged, data, ends))
             at += len(data)
         text = merged.text_of(tokens).decode("utf-8", "replace")
         yield Piece(text, spans[first][0], spans[end - 1][1], "text", merges, tuple(ids[first:end]))

@@ -162,7 +162,8 @@ class ByteRemoval:
         pairs = [(kept[left], kept[right]) for left, right, i in merges if _are_in(ids, kept, (left, right, i))]
         rules = ListedMerges(pairs, self._symbols)
         remade = rules.remake([kept[i] for i in orphans])
-        made = {i: pair for i, pair in self.makers.items() if kept[i] and i not in {*orphans}}
+        gone = {*orphans}
+        made = {i: pair for i, pair in self.makers.items() if kept[i] and i not in gone}
         made |= {ids[token]: (ids[left], ids[right]) for token, (left, right) in remade.items()}
         return [(ids[left], ids[right], ids[left + right]) for left, right in rules.pairs], made
 
