@@ -607,8 +607,8 @@ class Tokenizer(TokenizerBase):
             errors=errors,
             header=header,
         )
-        cut, how = self._family.cutter(self), (num_threads, progress)
-        return shards.encode_files(inputs, out, job, self, cut, *how, overwrite=overwrite, shard=shard)
+        cut, running = self._family.cutter(self), (num_threads, progress)
+        return shards.encode_files(inputs, out, job, self, cut, *running, overwrite=overwrite, shard=shard)
 
     def encoder(
         self, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
@@ -1386,10 +1386,10 @@ class Tokenizer(TokenizerBase):
         from fastbpe.corpus.corpora import Corpus  # here, like the next import: few programs prune
         from fastbpe.tokenizer.surgery.removing import check_prune, count_ids
 
-        number, least = check_prune(keep, corpus, min_count)
+        n_kept, least_count = check_prune(keep, corpus, min_count)
         read = Corpus.given(corpus, separator=separator, text_field=text_field, format=format)
         counts = None if read is None else count_ids(read, self.encode_ordinary_batch, self._family.cutter(self))
-        return self._remover().prune(number, counts, least, keep_ids)
+        return self._remover().prune(n_kept, counts, least_count, keep_ids)
 
     def id_map(self, old: Tokenizer) -> IdMap:
         """Return the map from the ids of another tokenizer, of any mode, to the ids of this one.

@@ -172,13 +172,13 @@ class HuggingFaceDecoding:
     def _decode_runs(self, ids: Ids, unknown_ids: UnknownIds, *, strips: bool) -> str:
         """Decode each run of byte ids by itself. strips: drop a space at the beginning."""
         out: list[str] = []
-        run = b""
+        run = bytearray()
         for token_id, token in zip(ids, self._decoder.tokens(ids, unknown_ids), strict=True):
             if token_id in self._byte_ids:
                 run += token
             elif token:
                 out += [_text_of_run(run), token.decode()]
-                run = b""
+                run = bytearray()
         text = "".join([*out, _text_of_run(run)])
         return text[1:] if strips and text.startswith(" ") else text
 
@@ -322,7 +322,7 @@ def _odd_first_texts(model: CodePointModel) -> Iterator[tuple[int, bytes]]:
             yield i, piece.replace(METASPACE_UTF8, b"")
 
 
-def _text_of_run(run: bytes) -> str:
+def _text_of_run(run: bytearray) -> str:
     try:
         return run.decode()
     except UnicodeDecodeError:

@@ -92,7 +92,7 @@ def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
     if code_points.marks_spaces and normalizing.normalizer and not normalizing.normalizer.gives_utf8:
         # An incomplete character may take bytes of the U+2581 after it, which a space then cannot replace.
         return build(model, may_mark_spaces=False)
-    merges = [] if is_unigram else _merges(merging, code_points)
+    merges = [] if is_unigram else _merges(merging, code_points)  # a unigram model does not merge
     vocabulary = Vocabulary(
         **build_look_ups(code_points.token_bytes, code_points.token_ends, merges),
         whole_piece_first=False,

@@ -265,7 +265,9 @@ def described_splitting(model: Model, vocabulary: Vocabulary) -> list[Mapping[st
             f"a tokenizer.json cannot store how this tokenizer splits text: {error}; export this "
             "tokenizer as native"
         ) from None
-    if model.prefix_space and not steps:  # a later step would put a space before every piece
+    # After a Split, ByteLevel would put a space before every piece. No file has such a model with a space before
+    # texts, and verifying its export fails.
+    if model.prefix_space and not steps:
         return [{"type": "ByteLevel", "add_prefix_space": True, "use_regex": use_regex}]
     return [*steps, {"type": "ByteLevel", "use_regex": use_regex}]
 

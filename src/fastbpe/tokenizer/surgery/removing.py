@@ -96,6 +96,7 @@ class Remover(Generic[TokenizerT]):
             assert min_count is not None
             used = [i for i in ranked if counts.get(i, 0) >= min_count]
             chosen = with_makers([*always, *used], removal.makers)
+        # For the report: tokens of the corpus, and the makers that stay only because of them.
         least, times = min_count or 1, counts or {}
         needed = with_makers([i for i in chosen if times.get(i, 0) >= least], removal.makers)
         makers = [i for i in needed if i not in always and times.get(i, 0) < least]
