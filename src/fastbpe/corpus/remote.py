@@ -127,7 +127,9 @@ class RemotePath(os.PathLike[str]):
     def glob_itself(self) -> list[RemotePath]:
         """List the files that match the path as a pattern."""
         with self._accessed() as (files, place):
-            return [RemotePath(files.unstrip_protocol(found)) for found in files.glob(place)]
+            matches = files.glob(place, detail=True)  # with folders
+            found = [match for match, facts in matches.items() if facts["type"] != "directory"]
+            return [RemotePath(files.unstrip_protocol(file)) for file in found]
 
     def rename(self, target: RemotePath) -> None:
         """Rename a file on the same server; if the server cannot rename, copy and remove it."""

@@ -69,9 +69,9 @@ def train_bytes(
     learner: Learner | ParityLearner
     report = asdict(options)
     if run.parity is None:
-        taken = [counts]
-        del counts, counted  # now only `taken` has them
-        learner = _learn(taken, start, options, reporter, warns=texts is None)
+        last_reference = [counts]
+        del counts, counted
+        learner = _learn(last_reference, start, options, reporter, warns=texts is None)
         n_pieces = learner.n_pieces
     else:
         dev, _ = all_counted(dev_texts, start, options, run._replace(weights=None), "the dev text of ")
@@ -174,7 +174,7 @@ def _counted_pieces(
             )
         source.check_made_by(options.pattern, special_tokens)
         counts = source
-        with run.reporter.phase("counting", 0):
+        with run.reporter.phase("counting", 0):  # every run reports the phase, even without work
             pass
     else:
         counts = count_source(source, options.pattern, special_tokens, run.reading, run.reporter, start.texts)
@@ -199,21 +199,30 @@ def _why_none(counts: PieceCounts, named: str, *, has_pieces: bool) -> str:
 
 
 def _without_bytes(counts: PieceCounts, left_out: Collection[bytes]) -> PieceCounts:
-    """Remove bytes without a token in the base from pieces, as the base does when it encodes."""
-    none = b"".join(left_out)
-    kept = [(piece.translate(None, none), n) for piece, n in counts.items()]
-    made = PieceCounts([(piece, n) for piece, n in kept if piece])
-    return counts_of_table(table_of(made), None, (), n_bytes=counts.n_bytes, n_skipped=counts.n_skipped)
+    """Remove bytes without a token in the base from pieces, as the base does when it encodes.
+
+    Only the learner reads the result, so it lacks the pattern and the special tokens of the counts.
+    """
+    no_token = b"".join(left_out)
+    kept = PieceCounts((piece.translate(None, no_token), n) for piece, n in counts.items())
+    return counts_of_table(
+        table_of(kept), None, (), n_bytes=counts.n_bytes, n_skipped=counts.n_skipped, n_pruned=counts.n_pruned
+    )
 
 
 def _learn(
-    taken: list[PieceCounts], start: BaseVocabulary, options: ByteOptions, reporter: Reporter, *, warns: bool
+    last_reference: list[PieceCounts],
+    start: BaseVocabulary,
+    options: ByteOptions,
+    reporter: Reporter,
+    *,
+    warns: bool,
 ) -> Learner:
     """Learn the merges.
 
     Args:
-        taken: a list of the counts, which is emptied: if nothing else has the counts, their memory is freed when
-            the learner has copied the pieces.
+        last_reference: a list of the counts, which is emptied: if nothing else has the counts, their memory is
+            freed when the learner has copied the pieces.
         start: the initial vocabulary.
         options: options of the run.
         reporter: shows the progress.
@@ -223,7 +232,7 @@ def _learn(
     n_base = len(start.tokens)
     with reporter.phase("learning", n_merges, unit=" merges") as phase:
         learner = Learner(
-            table_of(taken.pop()),
+            table_of(last_reference.pop()),
             max_ids=n_base + n_merges,
             ties_first=options.ties == "first",
             min_count=options.min_count,
@@ -231,7 +240,7 @@ def _learn(
             base_ranks=byte_level_ranks() if options.ties == "huggingface" else None,
             base=start.vocabulary,
             n_base=n_base,
-            taken=[name.encode() for name in start.names],
+            taken=[name.encode() for name in start.names],  # no merge may make these
         )
         learner.learn(lambda n_ids: phase.reach(n_ids - n_base))
     if warns:
@@ -265,7 +274,7 @@ def _learn_parity(
     with run.reporter.phase("learning", n_merges, unit=" merges") as phase:
         learner = ParityLearner(
             [table_of(counts) for counts in counted.values()],
-            [bytes([rank]) for rank in byte_level_ranks()],
+            [bytes([rank]) for rank in byte_level_ranks()],  # texts of the bytes, which order ties
             n_merges=n_merges,
             dev=None if not dev else [table_of(dev[name]) for name in counted],
             ratio=None if parity.ratio is None else [parity.ratio[name] for name in counted],

@@ -41,7 +41,7 @@ NAMES = {
     "normalization_rule_name",
     "denormalization_rule_tsv",
 } - {*WITHOUT_EFFECT, *OF_UNIGRAM, "precompiled_charsmap", "vocab_size", "num_threads"}
-_TRUE = ("1", "t", "true", "y", "yes", "")
+_TRUE = ("1", "t", "true", "y", "yes", "")  # "": a flag without a value
 _FALSE = ("0", "f", "false", "n", "no")
 
 Metas = dict[int, tuple[str, int]]
@@ -182,11 +182,11 @@ def _parsed(name: str, option: Option, value: Any) -> Any:
 
 def _from_text(kind: str, text: str) -> Any:
     """Convert text as absl's flags do; ValueError for text that is not a value of this kind."""
-    text.encode()
+    text.encode()  # raises UnicodeEncodeError, a ValueError, for a surrogate
     if kind == "string":
         return text
     if kind == "strings":
-        return _fields(text)
+        return names_in(text)
     if kind == "bool":
         if text.lower() not in _TRUE + _FALSE:
             raise ValueError
@@ -208,34 +208,33 @@ def _from_text(kind: str, text: str) -> Any:
 def _name(item: object) -> str:
     if not isinstance(item, str):
         raise ValueError
-    item.encode()
+    item.encode()  # as in _from_text
     return item
 
 
-def _fields(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
     """Split a line at its commas.
 
     A field that begins with a quotation mark ends at the next one that is not doubled; a doubled mark inside means
     a single one.
 
-    >>> _fields('a,"b,c",d')
+    >>> names_in('a,"b,c",d')
     ['a', 'b,c', 'd']
     """
-    fields, at = [], 0
-    while at < len(text):
-        if text[at] == '"':
-            match = re.compile(r'"((?:[^"]|"")*)').match(text, at)
+    found, start = [], 0
+    while start < len(text):
+        if text[start] == '"':
+            match = re.compile(r'"((?:[^"]|"")*)').match(text, start)
             assert match is not None
-            fields.append(match[1].replace('""', '"'))
-            at = text.find(",", match.end())
+            found.append(match[1].replace('""', '"'))
+            end = text.find(",", match.end())
         else:
-            end = text.find(",", at)
-            fields.append(text[at : end if end >= 0 else None])
-            at = end
-        if at < 0:
+            end = text.find(",", start)
+            found.append(text[start : end if end >= 0 else None])
+        if end < 0:
             break
-        at += 1
-    return fields
+        start = end + 1
+    return found
 
 
 def _in_range(kind: str, number: int) -> int:
@@ -391,8 +390,8 @@ def _rules_of_file(path: str, values: dict[str, Any]) -> dict[str, Any]:
             sentencepiece_rules.parse_rules(Path(path).read_bytes(), path)
         )
     except OSError as error:
-        said = f'"{path}": {error.strerror}'
-        raise SpecError(f"{path}: {error.strerror}", said, status_of(error)) from None
+        detail = f'"{path}": {error.strerror}'
+        raise SpecError(f"{path}: {error.strerror}", detail, status_of(error)) from None
     except FormatError as error:
         raise SpecError(str(error), str(error)) from None
     except ValueError as error:
@@ -441,7 +440,12 @@ def _meta_pieces(trainer: Spec) -> Metas:
 
 def _add_symbols(trainer: Spec, metas: Metas) -> None:
     """Assign the lowest free ids to control symbols, user-defined symbols and bytes."""
-    own = {trainer[f"{kind}_piece"]: trainer[f"{kind}_id"] for kind in ("pad", "eos", "bos")}
+    # Name → id of the pieces that _meta_pieces has added. If two have the same name, the later one counts here.
+    own = {
+        trainer[f"{kind}_piece"]: trainer[f"{kind}_id"]
+        for kind in ("pad", "eos", "bos")
+        if trainer[f"{kind}_id"] >= 0
+    }
     symbols = [(name, PieceType.CONTROL) for name in trainer["control_symbols"]]
     for name in trainer["user_defined_symbols"]:
         symbols.append((name, PieceType.USER_DEFINED))
@@ -469,7 +473,7 @@ def _add_symbols(trainer: Spec, metas: Metas) -> None:
                 f"{name} is already defined. duplicated symbols are not allowed.",
             )
         seen.add(name)
-        if own.get(name, -1) >= 0:  # bos, eos or pad is listed again: it keeps its id, but its type changes
+        if name in own:  # bos, eos or pad is listed again: it keeps its id, but its type changes
             metas[own[name]] = name, type_
             continue
         while free in metas:

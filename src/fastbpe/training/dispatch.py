@@ -262,14 +262,14 @@ def train(
     reading = ReadingOptions.take_from(options)
     run = Run(vocab_size, options, reading, Reporter(progress), base_special, parity, weights)
     _check_arguments(source, base, mode, run, roles, counted)
-    if options.get("superwords", ...) is None:
-        del options["superwords"]
+    if options.get("superwords", ...) is None:  # the same as not given
+        del options["superwords"]  # also from `run`, which has this dict
     if weights is not None:
         run = run._replace(weights=weights_of(weights, source))
     if mode == "byte" and not has_names:
         source = {None: source}
-    made = _trainer(mode, options.get("superwords"))(source, base, run)
-    return made if roles is None else with_roles(made, roles)
+    tokenizer = _trainer(mode, options.get("superwords"))(source, base, run)
+    return tokenizer if roles is None else with_roles(tokenizer, roles)
 
 
 def _trainer(mode: str, superwords: object) -> Callable[[Any, Any, Run], Any]:
@@ -366,9 +366,12 @@ def _names_of(mode: str, base: Any, options: Mapping[str, Any], counted: Iterabl
     meta = _META if mode in ("codepoint", "unigram") and base is None else {}
     named = [options.get(f"{role}_piece") or name for role, name in meta.items()]
     listed = [options.get(key) or () for key in ("special_tokens", "control_symbols")]
-    found = [",".join(names).split(",") if isinstance(names, str) else names for names in listed]
+    if any(isinstance(names, str) for names in listed):  # as on sentencepiece's command line
+        from fastbpe.training.codepoint_options import names_in
+
+        listed = [names_in(names) if isinstance(names, str) else names for names in listed]
     of_counts = [counts.special_tokens for counts in counted]
-    return {*named, *chain.from_iterable([*found, *of_counts]), *(() if base is None else base.special_tokens)}
+    return {*named, *chain.from_iterable([*listed, *of_counts]), *(() if base is None else base.special_tokens)}
 
 
 def _check_options(mode: str, options: Iterable[str]) -> None:

@@ -99,6 +99,13 @@ def test_training_and_counting_read_remote_files(place: str, corpus: Path) -> No
     assert model[0] == model[1]
 
 
+@pytest.mark.parametrize("pattern", ["*", "**"])
+def test_remote_pattern_leaves_out_folders(place: str, corpus: Path, pattern: str) -> None:
+    sources = (f"{corpus}/{pattern}", f"{place}/corpus/{pattern}")
+    local, remote = (fastbpe.count_pieces(source, progress=False) for source in sources)
+    assert (remote, list(remote)) == (local, list(local))
+
+
 @pytest.mark.parametrize("suffix", [".bin", ".npy", ".parquet", ".idx"])
 def test_files_are_encoded_from_and_to_remote_places(
     code_tokenizer: Tokenizer, place: str, corpus: Path, tmp_path: Path, suffix: str

@@ -57,6 +57,20 @@ def test_roles_of_training_reach_every_form(make: Any, tmp_path: Path) -> None:
     assert {f"{role}_token": name for role, name in given.items()}.items() <= config.items()
 
 
+def test_control_symbols_given_as_text_may_have_roles() -> None:
+    tokenizer = fastbpe.train(
+        ["ab ab abc"],
+        mode="codepoint",
+        vocab_size=12,
+        control_symbols='"<a,b>",<sep>',
+        roles={"cls": "<a,b>", "sep": "<sep>"},
+        progress=False,
+    )
+    assert (tokenizer.roles["cls"], tokenizer.roles["sep"]) == ("<a,b>", "<sep>")
+    with pytest.raises(SpecialTokenError, match="'b', is not a special token of this tokenizer; add it with"):
+        fastbpe.train(["ab"], mode="codepoint", vocab_size=12, control_symbols="abc", roles={"cls": "b"})
+
+
 def test_roles_reach_gguf_and_model(tmp_path: Path) -> None:
     byte_level(roles=GIVEN).export(tmp_path / "a.gguf")
     assert fastbpe.load(tmp_path / "a.gguf").roles == GIVEN

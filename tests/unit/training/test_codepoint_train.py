@@ -108,6 +108,12 @@ def test_options_place_symbols_at_their_ids() -> None:
     assert list(model.types[:10]) == [2, 3, 3, 4, 3, 4, 1, 1, 3, 1]
 
 
+def test_symbol_named_like_bos_and_eos_gets_the_id_that_one_of_them_has() -> None:
+    options: dict[str, Any] = {"bos_piece": "</s>", "control_symbols": "</s>", "user_defined_symbols": "A"}
+    model, _ = learned(["ab ab abc\nabcd ab"], **options, bos_id=-1)
+    assert b" ".join(model.pieces[:3]).decode() == "<unk> A </s>"
+
+
 def test_symbols_split_the_text_and_count_as_characters() -> None:
     assert pieces(["ab<s>ab"]) == "ab ▁ab ▁a a b ▁"
     _, report = learned(["ab<s>ab"])

@@ -217,6 +217,11 @@ def test_reason_why_there_is_no_text_names_pruning_or_the_base(tmp_path: Path) -
     base = fastbpe.load(tmp_path, pattern="gpt2")
     with pytest.raises(TrainingError, match="the base has no token for any byte of the source"):
         fastbpe.train(["\u732b"], base=base, vocab_size="+5", progress=False)
+    counts = fastbpe.count_pieces(["aab", "b"], base=base, progress=False)
+    with pytest.raises(TrainingError, match="all pieces of the source were left out as rare"):
+        fastbpe.train(counts.pruned(2), base=base, vocab_size="+1", progress=False)
+    pruned = fastbpe.PieceCounts({"aab": 3, "b": 1}, pattern="gpt2").pruned(2)
+    assert fastbpe.train(pruned, base=base, vocab_size="+1", progress=False).training_report["n_pruned"] == 1
 
 
 # Counts.
