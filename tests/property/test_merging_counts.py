@@ -46,7 +46,7 @@ def test_merged_file_equals_the_sum_to_the_byte(
     if spilling:
         monkeypatch.setattr(merge_counts, "MIN_TABLE_BYTES", 1)
         monkeypatch.setattr(merge_counts, "_ROWS", 100)
-        monkeypatch.setattr(merge_counts, "_STRETCHES_PER_PART", 3)
+        monkeypatch.setattr(merge_counts, "_STRETCHES_PER_HASH_FILE", 3)
     for number in rounds(5, 400):
         rng = random.Random(f"merging {number}")
         paths = shards(rng, tmp_path, **options)

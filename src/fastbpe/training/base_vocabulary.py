@@ -85,6 +85,7 @@ class BaseVocabulary:
             tables=None,
             merges=packed_merges,
             special_tokens={**model.special_tokens, **at_end},
+            # a new token may have the id of the empty token
             huggingface={key: part for key, part in model.huggingface.items() if key != "empty_token"},
             name=None,
             fingerprint="",

@@ -48,7 +48,7 @@ def train_boundless(sources: Mapping[Any, Any], base: Tokenizer | None, run: Run
         return _train_on_runs(runs, base, run, keywords)
     learns_words_alone = run.options["superwords"] == WORDS
     _check(sources.values(), base, keywords, learns_words_alone=learns_words_alone)
-    if counted := [one for one in sources.values() if isinstance(one, PieceCounts)]:
+    if counted := [source for source in sources.values() if isinstance(source, PieceCounts)]:
         keywords = {"pattern": counted[0].pattern, "special_tokens": counted[0].special_tokens, **keywords}
     options = ByteOptions(vocab_size=whole_number_of_ids(run.vocab_size, None), **keywords)
     if learns_words_alone:
@@ -69,7 +69,7 @@ def _train_on_runs(
     words were learned, or another option is given.
     """
     assert runs.runs_of is not None
-    if " " in runs.runs_of:
+    if " " in runs.runs_of:  # more than a fingerprint: see `PieceCounts.runs_of`
         raise TrainingError(
             "these counts are runs of the tokens of a tokenizer: pass this tokenizer as base=, and "
             "superwords=Superwords(…) with the same pattern= and documents= as for counting"
@@ -99,12 +99,12 @@ def _check(
 ) -> None:
     """Raise TrainingError if an argument cannot be combined with superwords="boundless" or "words"."""
     argument = f'superwords="{WORDS if learns_words_alone else BOUNDLESS}"'
-    for one in sources:
-        if isinstance(one, PieceCounts) and learns_words_alone and one.runs_of is None:
+    for source in sources:
+        if isinstance(source, PieceCounts) and learns_words_alone and source.runs_of is None:
             continue
-        if isinstance(one, Mapping) and learns_words_alone and not isinstance(one, PieceCounts):
+        if isinstance(source, Mapping) and learns_words_alone and not isinstance(source, PieceCounts):
             raise TrainingError(f"{argument} needs the texts or PieceCounts, not a dict of counts")
-        check_neighbours_known(argument, one)
+        check_neighbours_known(argument, source)
     if base is not None:
         raise TrainingError(
             f"{argument} learns its own words, and cannot extend base=; leave base= out, or pass "
@@ -243,7 +243,7 @@ def _learn_spelled_alike(runs: Sequences, n_new: int, tokens: list[bytes], optio
         left, right, count = learner.known_pair
         merged = tokens.index(tokens[left] + tokens[right])
         merges.append(Merge(left, right, count, merged))
-        n_new += 1
+        n_new += 1  # this merge makes no new token
         runs = learner.sequences(left, right, merged)
     return merges
 
@@ -284,32 +284,35 @@ def mixed(words: Sequence[Merge], superwords: Sequence[Merge]) -> tuple[list[Mer
 
     A merge of superwords comes before a rarer merge of words.
 
+    Requires: in both lists, a token comes before the merges that use it. A merge is at most as frequent as each of
+    its two tokens, so the words of a superword are chosen before it.
+
     Returns:
         Merges of words, and of superwords, in the order of their ids; `merged` of each is its new id.
     """
-    places = {i: i for i in range(N_BYTES)}
+    new_ids = {i: i for i in range(N_BYTES)}  # id in the lists → id in the result
     kept: tuple[list[Merge], list[Merge]] = ([], [])
     n_ids = N_BYTES + len(words)
     i = k = 0
-    while len(places) < n_ids and (i < len(words) or k < len(superwords)):
+    while len(new_ids) < n_ids and (i < len(words) or k < len(superwords)):
         is_superword = k < len(superwords) and (i == len(words) or superwords[k].n > words[i].n)
         merge = superwords[k] if is_superword else words[i]
         i, k = i + (not is_superword), k + is_superword
-        places.setdefault(merge.merged, len(places))
-        kept[is_superword].append(Merge(places[merge.left], places[merge.right], merge.n, places[merge.merged]))
+        new_ids.setdefault(merge.merged, len(new_ids))
+        kept[is_superword].append(Merge(new_ids[merge.left], new_ids[merge.right], merge.n, new_ids[merge.merged]))
     return kept
 
 
 def _model(words: Sequence[Merge], superwords: Sequence[Merge], options: ByteOptions) -> Model:
     """Return the model of the chosen words and superwords."""
-    made = [bytes([byte]) for byte in range(N_BYTES)]
+    tokens = [bytes([byte]) for byte in range(N_BYTES)]
     for merge in sorted((*words, *superwords), key=lambda merge: merge.merged):
-        if merge.merged == len(made):
-            made.append(made[merge.left] + made[merge.right])
+        if merge.merged == len(tokens):  # otherwise, the merge makes an existing token
+            tokens.append(tokens[merge.left] + tokens[merge.right])
     return Model(
-        tokens=made,
+        tokens=tokens,
         pattern=options.pattern,
-        special_tokens={name: len(made) + i for i, name in enumerate(options.special_tokens)},
+        special_tokens={name: len(tokens) + i for i, name in enumerate(options.special_tokens)},
         merges=pack_merges((left, right, merged) for left, right, _, merged in words),
         merges_rule="merges",
         whole_piece_first=False,

@@ -66,7 +66,7 @@ class CodePointBase:
                 "precompiled_charsmap or a user-defined symbol), but training needs characters; train without "
                 "base="
             )
-        self._encoder = tokenizer
+        self._tokenizer = tokenizer
         texts = [piece.decode("utf-8", "replace") for piece in self.model.pieces]
         self._texts = {text: i for i, text in enumerate(texts) if chr(BOUNDARY) not in text}
         self.characters = {
@@ -100,6 +100,7 @@ class CodePointBase:
         }
         names |= {token.id: (token.content, PieceType.USER_DEFINED) for token in model.added_tokens}
         normalizer = model.normalizer
+        # a tokenizer.json states the space before texts as a convention, not as an option of the normalizer
         if model.conventions is not None and model.conventions.prefix:
             normalizer = specs.make(specs.NORMALIZER, {**normalizer.values, "add_dummy_prefix": True})
         return CodePointOptions(trainer=trainer, normalizer=normalizer, denormalizer=None, metas=names)
@@ -119,14 +120,15 @@ class CodePointBase:
 
     def cuts(self, words: PieceTable, new: list[str]) -> bytes:
         """Return the lengths of the pieces into which the base encodes words; see `cuts` of CodePointLearner."""
+        # The words are normalized. This normalizer only makes U+2581 spaces, if the base's symbols have spaces.
         normalizer = Normalizer(
             b"",
             add_dummy_prefix=False,
             remove_extra_whitespaces=False,
             escape_whitespaces=True,
-            marks_to_spaces=marks_spaces(self._encoder),
+            marks_to_spaces=marks_spaces(self._tokenizer),
         )
-        encoder = TokenEncoder(self._encoder, normalizer)
+        encoder = TokenEncoder(self._tokenizer, normalizer)
         known, longer = self.characters | {*new}, {*self._longer}
         lengths = array("I")
         words.settle()
@@ -137,7 +139,7 @@ class CodePointBase:
                 if part in longer:
                     lengths.append(end - start)
                 else:
-                    lengths.extend([character in known for character in part])
+                    lengths.extend([character in known for character in part])  # True is 1, False is 0
         return lengths.tobytes()
 
     def extended(
@@ -166,7 +168,7 @@ class CodePointBase:
                 f"the lowest score of base= is {lowest:g}, and floats cannot represent {len(new)} lower scores "
                 "that are 1 apart; lower vocab_size=, or train without base="
             )
-        packed = [lowest - 1 - rank for rank in range(len(new))]
+        new_scores = [lowest - 1 - rank for rank in range(len(new))]
         piece_bytes, piece_ends = pack_pieces([*model.pieces, *(text.encode() for text in new)])
         listed = b""
         if model.merges:
@@ -177,7 +179,7 @@ class CodePointBase:
         return model._replace(
             piece_bytes=piece_bytes,
             piece_ends=piece_ends,
-            scores=model.scores + struct.pack(f"={len(new)}f", *packed),
+            scores=model.scores + struct.pack(f"={len(new)}f", *new_scores),
             types=model.types + bytes([PieceType.NORMAL]) * len(new),
             trainer=specs.make(specs.TRAINER, values, model.trainer.unknown),
             merges=listed,

@@ -73,12 +73,12 @@ def character_classes(options: CodePointOptions) -> bytes:
     if trainer["model_type"] in ("word", "char"):
         return cut_at_spaces()
     if trainer["split_by_unicode_script"]:
-        of_scripts = bytearray(range(_FIRST_SCRIPT, 256)).ljust(256, b"\0")
-        of_scripts[NONE] = of_scripts[COMMON]
-        of_scripts[INHERITED] = _INHERITED
+        class_of_script = bytearray(range(_FIRST_SCRIPT, 256)).ljust(256, b"\0")
+        class_of_script[NONE] = class_of_script[COMMON]
+        class_of_script[INHERITED] = _INHERITED
     else:
-        of_scripts = bytearray([_INHERITED]) * 256
-    classes = bytearray(script_numbers().translate(of_scripts))
+        class_of_script = bytearray([_INHERITED]) * 256
+    classes = bytearray(script_numbers().translate(class_of_script))
     for code_point in _DIGITS:
         if trainer["split_digits"]:
             classes[code_point] = _ALONE

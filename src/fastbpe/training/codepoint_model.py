@@ -66,7 +66,7 @@ def alphabet_of(counts: Mapping[int, int], trainer: Spec) -> tuple[list[str], di
     Returns:
         The characters, most frequent first; and the left-out characters with their counts.
     """
-    required = {ord(character) for character in trainer["required_chars"]} - {0}
+    required = {ord(character) for character in trainer["required_chars"]} - {0}  # no piece contains U+0000
     order = sorted({*counts, *required}, key=lambda c: (c not in required, -counts.get(c, 0), c))
     total, covered, n = sum(counts.values()), 0, 0
     # Compare as 32-bit floats, as sentencepiece does: 0.9995 is a little less as a float.
@@ -100,7 +100,7 @@ def make_model(learned: Sequence[str], scores_of: Sequence[float], options: Code
     for symbol_id, (name, type_) in sorted(options.metas.items()):
         end = rank + symbol_id - len(pieces)
         if end > len(learned):
-            _check_distinct(pieces + texts[rank:])
+            _check_distinct(pieces + texts[rank:])  # first: of two errors, sentencepiece reports this one
             raise SpecError(
                 f"{name!r} cannot have the id {symbol_id}: there are only {n_ids} pieces; choose a lower id",
                 "[(model_proto->pieces_size() - 1) == (it->first)] ",
@@ -121,7 +121,7 @@ def make_model(learned: Sequence[str], scores_of: Sequence[float], options: Code
     return CodePointModel(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
-        scores=_little_endian(scores),
+        scores=scores.tobytes(),
         types=bytes(types),
         trainer=trainer,
         normalizer=options.normalizer,
@@ -154,10 +154,6 @@ def _check_distinct(pieces: list[bytes]) -> None:
                 f"{name} is already defined",
             )
         seen.add(piece)
-
-
-def _little_endian(numbers: array[float]) -> bytes:
-    return struct.pack(f"={len(numbers)}f", *numbers)
 
 
 def vocabulary_text(model: CodePointModel) -> bytes:
@@ -317,13 +313,13 @@ def training_options(tokenizer: Tokenizer) -> dict[str, Any]:
     options = {name: value for name, value in given.items() if name not in (*specs.WITHOUT_EFFECT, "num_threads")}
     rules = model.normalizer
     options |= {name: rules[name] for name in rules.values if name not in ("name", "precompiled_charsmap")}
-    no_rules = "user_defined" if rules["precompiled_charsmap"] else "identity"
+    name_if_unset = "user_defined" if rules["precompiled_charsmap"] else "identity"
     is_unigram = model.trainer["model_type"] == "unigram"
     for name in ("model_type",) if is_unigram else specs.OF_UNIGRAM:
         options.pop(name, None)
     return {
         "mode": "unigram" if is_unigram else "codepoint",
         "vocab_size": model.trainer["vocab_size"],
-        "normalization_rule_name": rules["name"] or no_rules,
+        "normalization_rule_name": rules["name"] or name_if_unset,
         **options,
     }

@@ -48,7 +48,7 @@ def train_code_points(source: Any, base: Tokenizer | None, run: Run) -> Tokenize
     facts: dict[str, Any] = {} if base is None else {"base": base.fingerprint}
     if run.weights is not None:
         source = weighted_words(source, base, run)
-        run = run._replace(reading=ReadingOptions())
+        run = run._replace(reading=ReadingOptions())  # they have been used, and would be an error with counts
         facts["weights"] = run.weights
     model, report = learn_source(source, base, run)
     for note in report.notes(model.trainer):
@@ -212,15 +212,16 @@ def _learned(
         base=pieces,
         cuts=b"" if base is None else base.cuts(counted.words, alphabet),
     )
+    # From here on, texts has the text of each of the learner's ids: characters, the base's pieces, learned pieces.
     texts += ["".join([texts[symbol] for symbol in piece]) for piece in pieces]
-    n_told = len(texts)
+    n_reported = len(texts)
 
-    def tell(n_ids: int) -> None:
-        nonlocal n_told
-        update(n_ids - n_told)
-        n_told = n_ids
+    def report(n_ids: int) -> None:
+        nonlocal n_reported
+        update(n_ids - n_reported)
+        n_reported = n_ids
 
-    learner.learn(tell)
+    learner.learn(report)
     merges: list[tuple[str, str]] = []
     for left, right, _ in learner.merges():
         merges.append((texts[left], texts[right]))

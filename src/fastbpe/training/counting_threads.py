@@ -284,7 +284,7 @@ class Spill:
     def __init__(self, hash_bits: int = _HASH_BITS) -> None:
         self._hash_bits = hash_bits
         self._files: dict[int, IO[bytes]] = {}
-        self._seed = int.from_bytes(os.urandom(8), "little")
+        self._seed = int.from_bytes(os.urandom(8), "little")  # no text can be made to fill only one of the files
         self._lock = Lock()
 
     def __call__(self, table: PieceTable) -> None:
@@ -314,10 +314,11 @@ class Spill:
         for number in sorted(self._files):
             with self._files.pop(number) as file:
                 file.seek(0)
-                rest = b""
-                while block := file.read(max(_READ_BYTES, len(rest))):
-                    rest += block
-                    rest = rest[add_records(part, rest) :]
+                unread = b""  # the beginning of a record
+                # As many bytes as are unread: a long record is copied twice, not once per megabyte.
+                while block := file.read(max(_READ_BYTES, len(unread))):
+                    unread += block
+                    unread = unread[add_records(part, unread) :]
             yield part
             part.clear()
 
@@ -339,7 +340,7 @@ class Spill:
             if part not in self._files:
                 self._files[part] = tempfile.TemporaryFile(prefix="fastbpe-")  # noqa: SIM115
             self._files[part].write(records)
-            self._files[part].flush()
+            self._files[part].flush()  # raises the error of a full disk here, not in `parts`
         except OSError as error:
             raise OSError(
                 error.errno,

@@ -92,9 +92,9 @@ class Twin:
     """
 
     def __init__(self, base: Tokenizer) -> None:
-        self._first = base.n_vocab
+        self._first_byte = base.n_vocab  # id of the byte 0
         model: Model = model_of(base)._replace(
-            tokens=[b""] * self._first + [bytes([byte]) for byte in range(N_BYTES)],
+            tokens=[b""] * self._first_byte + [bytes([byte]) for byte in range(N_BYTES)],
             tables=None,
             pattern=None,
             pre_tokenizers=(),
@@ -120,15 +120,15 @@ class Twin:
         for document in documents:
             report(utf8_size([document]))
             ids = array("I", self._tokenizer.encode(document, allowed_special="all"))
-            first = self._first
+            first_byte = self._first_byte
             start = 0
-            for at, token_id in enumerate(ids):
-                if token_id < first:
-                    if start < at:
-                        yield bytes([i - first for i in ids[start:at]])
-                    start = at + 1
+            for end, token_id in enumerate(ids):
+                if token_id < first_byte:
+                    if start < end:
+                        yield bytes([i - first_byte for i in ids[start:end]])
+                    start = end + 1
             if start < len(ids):
-                yield bytes([i - first for i in ids[start:]])
+                yield bytes([i - first_byte for i in ids[start:]])
 
 
 def count_documents(
@@ -277,11 +277,11 @@ def read_again(sources: Mapping[str | None, Source], run: Run) -> Iterator[Sourc
 
     with contextlib.ExitStack() as files:
         again: dict[str | None, Source | _Kept] = {}
-        for name, one in sources.items():
-            again[name] = one
-            if hasattr(one, "__next__"):
+        for name, source in sources.items():
+            again[name] = source
+            if hasattr(source, "__next__"):
                 file = files.enter_context(tempfile.TemporaryFile(prefix="fastbpe-"))
-                again[name] = _Kept(Corpus(one, run.reading), file)
+                again[name] = _Kept(Corpus(source, run.reading), file)
         yield SourcesAgain(again, run)
 
 

@@ -23,6 +23,7 @@ from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.training.options import Run, number_of_ids, too_few_merges
 
 _TIES = ("pair", "first")
+_SEQUENCES_PER_REPORT = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,6 +183,7 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
 
 
 def read_sequences(source: Any, base_size: int, report: Any) -> Sequences:
+    """Read all sequences of a source, and check them. report: function to call with the number of symbols read."""
     sequences = Sequences(base_size, is_one=dimensions(source) == 1)
     if isinstance(source, Mapping):
         for sequence, count in source.items():
@@ -201,6 +203,3 @@ def read_sequences(source: Any, base_size: int, report: Any) -> Sequences:
             report(sequences.n_items)
     report(sequences.n_items)
     return sequences
-
-
-_SEQUENCES_PER_REPORT = 1024

@@ -43,7 +43,7 @@ _ROWS = 1 << 16  # rows of a file that are added at a time
 _TABLE_BYTES = 8
 # Up to 2**9 temporary files are open at once: half as many as systems usually allow a process.
 _HASH_BITS = (2, 9)
-_STRETCHES_PER_PART = 8
+_STRETCHES_PER_HASH_FILE = 8  # a table for the pieces of a stretch should fit even if it has eight times its share
 _EVERYTHING = 1  # min_count that drops no piece
 
 
@@ -135,10 +135,11 @@ class _Merge:
 
     def __init__(self, files: ExitStack, max_memory_bytes: int, n_file_bytes: int) -> None:
         self._files = files
+        # half, because there are two tables at a time, or a table and the copy of it that `write` makes
         self._limit = max(max_memory_bytes // 2, MIN_TABLE_BYTES)
         low, high = _HASH_BITS
         hash_bits = min(max((n_file_bytes * _TABLE_BYTES // self._limit).bit_length(), low), high)
-        self._n_stretches = _STRETCHES_PER_PART << hash_bits
+        self._n_stretches = _STRETCHES_PER_HASH_FILE << hash_bits
         self._n_files = self._n_rows = 0
         self._first: Counted | None = None
         self._first_path = ""
@@ -165,22 +166,22 @@ class _Merge:
         except TrainingError as error:
             raise TrainingError(f"{blamed}: {error}") from None
         self._n_files += 1
-        for i, number in enumerate(counted[2:5]):
+        for i, number in enumerate((counted.n_bytes, counted.n_skipped, counted.n_pruned)):
             self._numbers[i] += number
-        lengths, counts = memoryview(counted.lengths), memoryview(counted.counts)
+        lengths, counts = memoryview(counted.lengths), memoryview(counted.counts)  # uint32 and int64
         pieces = memoryview(counted.pieces)
-        n_rows, at = len(lengths) // 4, 0
+        n_rows, n_read = len(lengths) // 4, 0
         try:
             for row in range(0, n_rows, _ROWS):
                 end = row + _ROWS
-                some = pieces[at:], lengths[4 * row : 4 * end], counts[8 * row : 8 * end]
-                at += add_columns(self._table, *some, self._n_rows + row)
+                columns = pieces[n_read:], lengths[4 * row : 4 * end], counts[8 * row : 8 * end]
+                n_read += add_columns(self._table, *columns, self._n_rows + row)
         except ValueError as error:
             raise FormatError(f"{where}: {error}; copy the file again or recreate it") from None
-        if at != len(pieces):
+        if n_read != len(pieces):
             raise FormatError(
-                f"{where}: extra bytes after its last piece: {len(pieces) - at}; copy the file again or recreate "
-                "it"
+                f"{where}: extra bytes after its last piece: {len(pieces) - n_read}; copy the file again or "
+                "recreate it"
             )
         self._n_rows += n_rows
 
@@ -244,7 +245,8 @@ class _Merge:
             rare, times = write_by_position(part, width, self._n_stretches, runs.begin(), min_count=min_count)
             n_rare, n_times = n_rare + rare, n_times + times
             if min_count > _EVERYTHING and self._words is not None:
-                self._words = self._words.without(part)  # the words that are kept are put back below
+                # The kept words are put back below: only there they are in a table without the rare ones.
+                self._words = self._words.without(part)
         for table in runs.stretches(self._limit):
             if min_count > _EVERYTHING and self._words is not None:
                 self._words = self._words.with_again(table)
@@ -277,20 +279,20 @@ class _Runs:
         Each table is emptied before the next one is yielded.
         """
         table, n_bytes = PieceCounter(Splitter()), 0
-        at = list(self._starts)
+        offsets = list(self._starts)  # for each run, where its next stretch begins
         for stretch in range(self._n_stretches):
-            more = sum(sizes[stretch] for sizes in self._sizes) * _TABLE_BYTES
-            if n_bytes and n_bytes + more > limit:
+            n_more = sum(sizes[stretch] for sizes in self._sizes) * _TABLE_BYTES
+            if n_bytes and n_bytes + n_more > limit:
                 table.finish()
                 yield table
                 table.clear()
                 n_bytes = 0
-            n_bytes += more
+            n_bytes += n_more
             for run, sizes in enumerate(self._sizes):
                 if sizes[stretch]:
-                    self._file.seek(at[run])
+                    self._file.seek(offsets[run])
                     add_records(table, self._file.read(sizes[stretch]))
-                    at[run] += sizes[stretch]
+                    offsets[run] += sizes[stretch]
         table.finish()
         yield table
 

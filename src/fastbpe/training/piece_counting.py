@@ -197,8 +197,8 @@ def count_source(
         reading.check_unused()
         with reporter.phase("counting", 0):
             return PieceCounts(source, pattern=pattern, special_tokens=special_tokens)
-    text_of_pattern = resolve_pattern(pattern)[1]
+    resolved = resolve_pattern(pattern)[1]
     if of_base is None:
-        of_base = texts_of_pattern(text_of_pattern, special_tokens)
+        of_base = texts_of_pattern(resolved, special_tokens)
     corpus = source if isinstance(source, Corpus) else Corpus(source, reading)
-    return count_documents(corpus, of_base, reporter, "counting", PieceCounter, text_of_pattern, special_tokens)
+    return count_documents(corpus, of_base, reporter, "counting", PieceCounter, resolved, special_tokens)

@@ -48,7 +48,7 @@ from fastbpe.training.superword_options import WORDS, Superwords
 
 _BLOCK_UNITS = 1 << 18  # units of the parts in which a long document is counted
 _LINE_END = r"[0-9A-Za-z](?=[\r\n])"  # no piece continues after this character; see _core.text.safe_cuts
-_NEVER = 1 << 62  # count that no pair of neighbours reaches
+_UNREACHED = 1 << 62  # count that no pair of neighbours reaches
 _TAIL_BYTES = 1 << 16  # bytes at the end of a text that are searched for a cut first
 _CUT = " cut "  # after the name of runs: the level, and facts about the neighbours
 _NEVER_IN_UTF8 = {0xC0, 0xC1, *range(0xF5, 0x100)}
@@ -121,7 +121,8 @@ def runs_of_sum(runs: PieceCounts, n_ids: int, least: int) -> Sequences:
 def neighbours_in(runs: PieceCounts, n_ids: int) -> NeighbourCounts:
     """Count the neighbours in counted runs, or in counted pairs. n_ids: one more than the greatest id."""
     found = NeighbourCounts(n_ids, runs.n_bytes)
-    cut_runs(table_of(runs), PieceCounter(Splitter()), found, _NEVER)
+    no_runs = PieceCounter(Splitter())  # gets nothing, because every run is cut into single ids
+    cut_runs(table_of(runs), no_runs, found, _UNREACHED)
     return found
 
 
@@ -133,7 +134,7 @@ def count_cut_runs(sources: SourcesAgain, tokenizer: Tokenizer, options: ByteOpt
     texts = _texts_of_words(options, tokens, members)
     neighbours = NeighbourCounts(words.n_ids, int(tokenizer.training_report["n_bytes"]))
     make = partial(WordRunCounter, words=words, members=members, neighbours=neighbours)
-    sources.count(texts, "counting neighbours", partial(make, least=0), neighbours)
+    sources.count(texts, "counting neighbours", partial(make, least=0), neighbours)  # 0: count no runs
     runs = sources.count(texts, "counting runs", partial(make, least=least))
     return sequences_of(table_of(runs), words.n_ids)
 
@@ -160,7 +161,11 @@ def members_of(tokenizer: Tokenizer) -> bytes:
 
 
 def _texts_of_words(options: ByteOptions, tokens: Sequence[bytes], members: bytes) -> BaseTexts:
-    """Return the functions that turn documents into pieces without cutting runs."""
+    """Return the functions that turn documents into pieces without cutting runs.
+
+    Long documents are cut before line endings, where pieces end, if no piece that begins with a line ending may be
+    part of a run.
+    """
     names = options.special_tokens
     texts = texts_of_pattern(options.pattern, names)
     is_cut = (
@@ -172,6 +177,7 @@ def _texts_of_words(options: ByteOptions, tokens: Sequence[bytes], members: byte
     )
     return replace(
         texts,
+        # Otherwise, `count_texts` would cut long documents within runs.
         splitter=composite.Uncut(texts.splitter) if texts.splitter.cuttable else texts.splitter,
         cut=_before_last_line_end if is_cut else None,
         divide=_cut_before_line_ends if is_cut else None,
@@ -192,11 +198,11 @@ def _cut_before_line_ends(documents: Iterable[Document]) -> Iterator[Document]:
     """Cut long documents before line endings that follow an ASCII letter or digit."""
     for document in documents:
         pattern: Any = re.compile(_LINE_END if isinstance(document, str) else _LINE_END.encode())
-        at = 0
-        while len(document) - at > _BLOCK_UNITS and (found := pattern.search(document, at + _BLOCK_UNITS)):
-            yield document[at : found.end()]
-            at = found.end()
-        yield document[at:] if at else document
+        start = 0
+        while len(document) - start > _BLOCK_UNITS and (found := pattern.search(document, start + _BLOCK_UNITS)):
+            yield document[start : found.end()]
+            start = found.end()
+        yield document[start:] if start else document
 
 
 # Runs of tokens
@@ -218,9 +224,9 @@ def count_token_runs(
     if isinstance(source, Mapping):
         raise TrainingError("superwords= needs the texts, not counts of their pieces or runs")
     check_base(base, superwords)
-    options = ByteOptions(vocab_size=base.vocab_size + 1, **add_pattern_of_base(base, {}))
+    options = ByteOptions(vocab_size=base.vocab_size, **add_pattern_of_base(base, {}))
     words = words_of_stage(base, vocabulary_of_base(base, "keep", options))
-    make = partial(SuperwordCounter, phases=TwoPhases(words, array("Q")))
+    make = partial(SuperwordCounter, phases=TwoPhases(words, array("Q")))  # empty: no pair is in a superword yet
     name = name_of_runs(base, superwords)
     if isinstance(neighbours, PieceCounts):
         least = _level_of(neighbours, name, superwords)
@@ -280,6 +286,7 @@ def level_of_runs(runs: PieceCounts) -> int:
 
 
 def _facts(neighbours: PieceCounts) -> str:
+    """Return facts by which sums of neighbours differ, so that runs cut by different sums cannot be added up."""
     return f"{neighbours.n_bytes} {neighbours.n_pieces} {len(neighbours)}"
 
 
@@ -314,15 +321,15 @@ def check_base(base: Tokenizer, superwords: Superwords) -> None:
             f"base= has no token for the byte 0x{min(missing):02x}; superwords= needs one for each byte of UTF-8"
         )
     tokens = vocabulary.tokens()
-    made: set[bytes] = set()
+    merged: set[bytes] = set()
     for left, right in base.merges:
         token = tokens[left] + tokens[right]
-        if token in made:
+        if token in merged:
             raise TrainingError(
                 f"base= has two merges that make {short_repr(token)}, but superwords= needs a base with one merge "
                 "per token"
             )
-        made.add(token)
+        merged.add(token)
 
 
 def words_of_stage(first: Tokenizer, start: BaseVocabulary) -> Vocabulary:
@@ -341,6 +348,7 @@ def texts_of_stage(first: Tokenizer, options: ByteOptions, superwords: Superword
     names = (*first.special_tokens, *(name for name in options.special_tokens if name not in first.special_tokens))
     texts = texts_of_pattern(superwords.pattern, names)
     if not is_plain(first):
+        # The base's cuts are safe only with its own splitter.
         texts = replace(texts_of_base(first, options.special_tokens), splitter=texts.splitter, cut=None)
     return by_lines(texts, superwords, names)
 
@@ -370,13 +378,13 @@ def _cut_after_line_feeds(documents: Iterable[Document]) -> Iterator[Document]:
     """Cut long documents after line feeds."""
     for document in documents:
         newline: Any = "\n" if isinstance(document, str) else b"\n"
-        at, n = 0, len(document)
-        while n - at > _BLOCK_UNITS:
-            end = document.rfind(newline, at, at + _BLOCK_UNITS) + 1
-            end = end or document.find(newline, at + _BLOCK_UNITS) + 1
+        start, n = 0, len(document)
+        while n - start > _BLOCK_UNITS:
+            end = document.rfind(newline, start, start + _BLOCK_UNITS) + 1
+            end = end or document.find(newline, start + _BLOCK_UNITS) + 1
             if not end:
                 break
-            yield document[at:end]
-            at = end
-        if at < n or not n:
-            yield document[at:] if at else document
+            yield document[start:end]
+            start = end
+        if start < n or not n:
+            yield document[start:] if start else document

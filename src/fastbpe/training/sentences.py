@@ -261,12 +261,12 @@ class LastWords:
 
     def last_word(self) -> bytes:
         """Return the last word of the last sentence; b"" if there is no sentence."""
-        at = max(self._n_full - 1 - self._n_before, 0)
+        first = max(self._n_full - 1 - self._n_before, 0)  # 0: without sentences, or if its store was dropped
         for store in self._stores:
-            for i in range(at, store.n):
+            for i in range(first, store.n):
                 if word := store.sentence(i):
                     return word
-            at = 0
+            first = 0
         return b""
 
 

@@ -71,8 +71,8 @@ def train_superwords(sources: Mapping[Any, Any], base: Tokenizer | None, run: Ru
     runs: Any = sources.get(None)
     is_runs = isinstance(runs, PieceCounts) and runs.runs_of is not None
     if not is_runs:
-        for one in sources.values():
-            check_neighbours_known("superwords=Superwords(…)", one)
+        for source in sources.values():
+            check_neighbours_known("superwords=Superwords(…)", source)
     if keywords.get("ties") == "first":
         raise TrainingError('ties="first" cannot be combined with superwords=; leave ties= out')
     vocab_size = whole_number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
@@ -137,11 +137,13 @@ def _second_stage(
         n_bytes = first.training_report["n_bytes"] if start.model is None else sources.n_bytes() or _TEXT_BYTES
         neighbours = NeighbourCounts(words.n_ids, n_bytes)
         texts = texts_of_stage(first, options, superwords)
-        make = partial(SuperwordCounter, phases=TwoPhases(words, array("Q")), neighbours=neighbours)
-        counted = sources.count(texts, "counting neighbours", partial(make, least=0), neighbours)
+        phases = TwoPhases(words, array("Q"))  # empty: no pair is in a superword yet
+        make = partial(SuperwordCounter, phases=phases, neighbours=neighbours)
+        counted = sources.count(texts, "counting neighbours", partial(make, least=0), neighbours)  # 0: no runs
         count_runs = partial(_count_cut_runs, sources, texts, make, words.n_ids)
     kept = _kept(words, neighbours, start)
     n_new = options.vocab_size - start.n_known - (len(kept) - N_BYTES if start.model is None else 0)
+    # The n-th merge is usually rarer than the n-th most frequent pair: merges lower the counts of other pairs.
     least = max(neighbours.nth_largest(n_new) // 2, floor)
     while True:
         merges = _learn(count_runs(least), start, options, superwords, n_new, least, run.reporter)
@@ -149,10 +151,11 @@ def _second_stage(
             break
         least = max(least // 2, floor)
     if len(merges) < n_new and floor > options.min_count:
+        advised = max(floor // 4, 1)  # the minimum is halved twice, as in the search above
         raise TrainingError(
             f"the runs were cut where neighbours occur fewer than {floor} times, and only {len(merges):,} of "
             f"{n_new:,} superwords are that frequent: count the runs again with all neighbours whose "
-            f"count is {max(floor // 4, 1)} or more, or lower vocab_size="
+            f"count is {advised} or more, or lower vocab_size="
         )
     facts = {
         "pattern": options.pattern,
@@ -164,9 +167,9 @@ def _second_stage(
     }
     if start.model is None:
         report = first.training_report | facts | {"vocab_size": options.vocab_size}
-        places = {old: new for new, old in enumerate(kept)}
-        places |= {words.n_ids + i: len(kept) + i for i in range(len(merges))}
-        merges = [(places[left], places[right], count) for left, right, count in merges]
+        new_ids = {old: new for new, old in enumerate(kept)}
+        new_ids |= {words.n_ids + i: len(kept) + i for i in range(len(merges))}
+        merges = [(new_ids[left], new_ids[right], count) for left, right, count in merges]
         start = replace(start, tokens=[start.tokens[i] for i in kept])
     else:
         report = asdict(options) | {"special_tokens": list(options.special_tokens), "library": __version__} | facts
@@ -204,13 +207,13 @@ def _kept(words: Vocabulary, neighbours: NeighbourCounts, start: BaseVocabulary)
     """
     if start.model is not None:
         return [i for i, token in enumerate(start.tokens) if token]
-    makers = recover_merges(words)
+    parts_of = recover_merges(words)
     kept = {*range(N_BYTES)}
     waiting = neighbours.ids()
     while waiting:
         if (token_id := waiting.pop()) not in kept:
             kept.add(token_id)
-            waiting += makers[token_id]
+            waiting += parts_of[token_id]
     return sorted(kept)
 
 

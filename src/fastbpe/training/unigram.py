@@ -55,7 +55,7 @@ from fastbpe.training.sentences import (
 )
 
 _SPACE = "\u2581"  # first character of words
-_MORE = 1.1  # times vocab_size: number of pieces at which pruning ends
+_PRUNE_TO = 1.1  # times vocab_size: number of pieces at which pruning ends
 _DELTA = float32(0.0001)  # difference between the scores of successive characters that pruning has dropped
 _FREQUENCY = re.compile(r"[ \t\v\f\r]*[+-]?[0-9]{1,4000}[ \t\v\f\r]*")
 _PARTS = 4  # parts per thread of the search for strings: parts take unequal times
@@ -148,15 +148,15 @@ def _learn_counted(
     sentences = _of_alphabet(counted, store, alphabet)
     n_seeds, seeds_file = trainer["seed_sentencepiece_size"], trainer["seed_sentencepieces_file"]
     if not n_seeds and not seeds_file:
-        n_seeds = max(100_000, 8 * trainer["vocab_size"])
+        n_seeds = max(100_000, 8 * trainer["vocab_size"])  # what sentencepiece makes of 0
     final, n_words = _learn_pieces(
         sentences,
         character_classes(options),
         {name: trainer[name] for name in _READ},
         n_free=trainer["vocab_size"] - len(options.metas),
-        n_wanted=int(trainer["vocab_size"] * _MORE),
+        n_wanted=int(trainer["vocab_size"] * _PRUNE_TO),
         n_seeds=n_seeds,
-        more=alphabet,
+        alphabet=alphabet,
         seeds_file=seeds_file,
         n_threads=usable_threads(reading.num_threads),
         reporter=reporter,
@@ -206,7 +206,7 @@ def _learn_pieces(
     n_free: int,
     n_wanted: int,
     n_seeds: int,
-    more: Iterable[str],
+    alphabet: Iterable[str],
     seeds_file: str,
     n_threads: int,
     reporter: Reporter,
@@ -220,7 +220,7 @@ def _learn_pieces(
         n_free: maximum number of pieces to return. All characters are pieces, even if there are more.
         n_wanted: number of pieces at which pruning ends.
         n_seeds: maximum number of seed strings.
-        more: characters that are pieces even if no sentence has them.
+        alphabet: characters that are pieces even if no sentence has them.
         seeds_file: path of a file with the seed strings; "": they come from the sentences.
         n_threads: number of threads.
         reporter: gets the phase "learning".
@@ -231,7 +231,7 @@ def _learn_pieces(
     counts = store.characters()
     counts.pop(UNKNOWN_CHARACTER, None)
     required = {chr(c).encode(): n for c, n in counts.items()}
-    for character in more:
+    for character in alphabet:
         required.setdefault(character.encode(), 0)
     found: list[tuple[bytes, float]] = []
     n_words = 0
@@ -309,9 +309,9 @@ def _seeds(
             except BaseException:
                 finder.abandon()
                 raise
-        more, their_scores = finder.best()
-        pieces += more
-        scores += their_scores
+        strings, string_scores = finder.best()
+        pieces += strings
+        scores += string_scores
     if not pieces:
         raise SpecError(
             "symbols cover all or nearly all characters of the text, and the text lacks all of required_chars=: "
