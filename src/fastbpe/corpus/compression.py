@@ -82,7 +82,7 @@ class ReadAhead:
             self._file.seek(n)
             return
         while n and (block := self.read(min(n, _READ_BYTES))):
-            self._ahead = block[n:] + self._ahead
+            self._ahead = block[n:] + self._ahead  # replaced text may be longer than the bytes asked for
             n -= min(n, len(block))
 
 
@@ -96,6 +96,7 @@ def skip(file: IO[bytes], n: int) -> None:
 
 
 def _can_seek(file: Any) -> bool:
+    """Tell whether seeking is faster than reading. A .gz must decompress up to the position in both cases."""
     return isinstance(file, io.IOBase) and file.seekable() and not isinstance(file, gzip.GzipFile)
 
 
@@ -187,7 +188,7 @@ def _is_whole(file: IO[bytes]) -> bool:
             at = number(4) + at  # in this order: number() advances `at`
         elif magic == _FRAME_MAGIC:
             descriptor = number(1)
-            single_segment = descriptor >> 5 & 1
+            single_segment = descriptor >> 5 & 1  # 1: the header has no byte for the size of the window
             n_content_size = _CONTENT_SIZE_BYTES[descriptor >> 6] or single_segment
             at = file.seek(at + 1 - single_segment + _DICTIONARY_ID_BYTES[descriptor & 3] + n_content_size)
             last = False

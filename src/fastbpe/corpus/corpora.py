@@ -219,6 +219,7 @@ def _files_and_documents(
 ) -> Iterator[AnyPath | Document]:
     """Replace each path by its files, when its turn comes."""
     for number, item in enumerate(items):
+        # `Corpus` has checked a list. Of an iterator, only the first item can be known before others are read.
         if not number and not isinstance(items, (list, tuple)) and not _is_path(item, str_are_paths):
             _check_effects(("texts",), reading)
         if type(item) is bytes or (type(item) is str and not str_are_paths):  # fast, and true of most items

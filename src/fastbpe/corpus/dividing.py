@@ -13,8 +13,8 @@ from fastbpe.errors import FormatError
 def is_divisible(path: AnyPath, format: str | None, field: str, separator: str | None, errors: str) -> bool:
     """Tell whether a file may contain several documents whose starts can be found from any position.
 
-    Arguments are as for `sources.blocks`. With errors="replace", a text file is not divided at a separator that
-    contains U+FFFD: replaced bytes may become such a separator.
+    Arguments are as for `sources.read`, except that the separator is text. With errors="replace", a text file is
+    not divided at a separator that contains U+FFFD: replaced bytes may become such a separator.
     """
     try:
         kind, _ = format_and_packing(path, format, field)
@@ -38,9 +38,10 @@ def divide(
     if kind == "parquet":
         with open_table(path, path, kind) as table:
             n_rows = table.n_rows or 0
-        first, last = (-(-place * n_rows // size) for place in (start, end))
+        first, last = (-(-place * n_rows // size) for place in (start, end))  # rounded up
         return FilePart(path, kind, "", first, last) if first < last else None
     n_bytes = unpacked_size(path, packing)
     mark = b"\n" if kind == "jsonl" or separator is None else to_utf8(separator)
+    # rounded down, because `cuts` moves positions forward
     first, last = cuts(path, packing, mark, [place * n_bytes // size for place in (start, end)], n_bytes)
     return FilePart(path, kind, packing, first, last) if first < last else None

@@ -61,10 +61,10 @@ def named(path: AnyPath) -> tuple[str, str]:
     """
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packing = PACKINGS[suffixes.pop()] if suffixes and suffixes[-1] in PACKINGS else ""
-    said = KINDS.get(suffixes[-1], "") if suffixes else ""
-    if said == "text" and len(suffixes) > 1 and KINDS.get(suffixes[-2]) in ("json", "jsonl"):
-        said = KINDS[suffixes[-2]]  # a user may have added .txt to the name
-    return said, packing
+    by_name = KINDS.get(suffixes[-1], "") if suffixes else ""
+    if by_name == "text" and len(suffixes) > 1 and KINDS.get(suffixes[-2]) in ("json", "jsonl"):
+        by_name = KINDS[suffixes[-2]]  # a user may have added .txt to the name
+    return by_name, packing
 
 
 def check_is_read(path: AnyPath, format: str, packing: str) -> None:
@@ -102,9 +102,10 @@ def _encoding_of(head: bytes) -> str | None:
     for width in (4, 2):
         units = head[: min(len(head), HEAD_BYTES) // width * width]
         if len(units) >= _MIN_WIDE_CHARACTERS * width:
-            for order, place in (("LE", 0), ("BE", width - 1)):
-                if all(units[i::width] == bytes(len(units) // width) for i in range(width) if i != place):
-                    return None if not any(units) or 0 in units[place::width] else f"UTF-{8 * width}{order}"
+            for order, low in (("LE", 0), ("BE", width - 1)):  # low: position of the low byte in a character
+                if all(units[i::width] == bytes(len(units) // width) for i in range(width) if i != low):
+                    # a zero as low byte is U+0000, which text does not have
+                    return None if 0 in units[low::width] else f"UTF-{8 * width}{order}"
     return None
 
 
@@ -115,14 +116,14 @@ def table_of(head: bytes, tail: bytes) -> str:
     return "arrow" if head.startswith((_ARROW_MAGIC, _ARROW_STREAM_MAGIC)) else ""
 
 
-def recognise(file: ReadAhead, said: str, field: str, where: object) -> str:
+def recognise(file: ReadAhead, by_name: str, field: str, where: object) -> str:
     """Return the format of a stream whose name does not show it: "text" or "jsonl".
 
     It is JSON Lines if the first line is an object with the field, or if the second line also begins an object.
     Of a first line longer than 1 MiB, only the beginning counts. A file with the extension .json is always JSON
     Lines, except if its first line is longer than 1 MiB and begins with a brace, but not with a key after it.
 
-    file: the stream, at its beginning. said: "json" if the name ends with .json, otherwise "".
+    file: the stream, at its beginning. by_name: "json" if the name ends with .json, otherwise "".
 
     Raises:
         FormatError: a .json file is an array, or an object that spans several lines.
@@ -132,26 +133,26 @@ def recognise(file: ReadAhead, said: str, field: str, where: object) -> str:
         n = len(head)
         head = file.more().removeprefix(BOM)
         if len(head) == n:
-            return "jsonl" if said else "text"
+            return "jsonl" if by_name else "text"
     begin = head.lstrip(_BLANKS)
-    if said and begin.startswith(b"["):
+    if by_name and begin.startswith(b"["):
         raise FormatError(
             f"{where}: one JSON array, not one line per document; write its items as lines (jq -c '.[]' FILE), or "
             + AS_TEXT
         )
     if not begin.startswith(b"{"):
-        return "jsonl" if said else "text"
-    record = first_record(file)
+        return "jsonl" if by_name else "text"
+    record = first_record(file)  # which reads ahead to the end of the line
     begin = file.head().removeprefix(BOM).lstrip(_BLANKS)
     line, _, rest = begin.partition(b"\n")
     if len(line) >= _MAX_LINE_BYTES:
         return "jsonl" if _OBJECT.match(line) else "text"
-    if said and not isinstance(record, dict) and _spans_lines(begin):
+    if by_name and not isinstance(record, dict) and _spans_lines(begin):
         raise FormatError(
             f"{where}: a JSON object on several lines, not one line per document; write it as one line "
             f"(jq -c . FILE), or {AS_TEXT}"
         )
-    if said or (isinstance(record, dict) and (field_of(record, field) is not None)):
+    if by_name or (isinstance(record, dict) and (field_of(record, field) is not None)):
         return "jsonl"
     if isinstance(record, dict) and not rest.strip(_BLANKS):
         rest = file.more().removeprefix(BOM).lstrip(_BLANKS).partition(b"\n")[2]
@@ -201,12 +202,12 @@ def check_effects(formats: Iterable[str], *, format: object, text_field: object,
     }
     idle = [name for name, value in given.items() if value is not None]
     found = set()
-    for one in formats if idle else ():
-        if not one:
+    for kind in formats if idle else ():
+        if not kind:
             return
-        found.add(one)
-        if one != "texts":
-            effective = "separator" if one == "text" else "text_field"
+        found.add(kind)
+        if kind != "texts":
+            effective = "separator" if kind == "text" else "text_field"
             idle = [name for name in idle if name not in ("format", effective)]
         if not idle:
             break

@@ -94,7 +94,7 @@ class Batch:
         open: indices of texts whose document continues in a later text.
         size: int – length of all texts, in bytes or characters.
         progress: position after the batch: "file" (its index), "offset" of the `Stretch`, and "in_document"
-            (bool: the document continues).
+            (bool: the document continues). {"file": 0} if the run cannot be resumed.
         n_stored: int – bytes of the stored input files up to there.
         skipped: documents that were left out; when `block` is encoded, its skipped documents are added.
     """
@@ -139,7 +139,7 @@ class Batch:
         if self.block is not None:
             if n_threads == 1 and (encoded := _encode_block(self.block, encoder)) is not None:
                 if self._is_open:
-                    self.open = {len(encoded[1]) - 2}
+                    self.open = {len(encoded[1]) - 2}  # the last text: n texts have n + 1 offsets
                 return encoded
             texts = self.block.texts()
             if self._is_open:
@@ -286,12 +286,12 @@ class Run:
     def _write_ids(self, ids: Array, offsets: memoryview, batch: Batch) -> None:
         """Append the ids of a batch, with the job's ids before and after each document."""
         packed = pack_ids(ids, self._n_item_bytes) if self._must_pack else memoryview(ids).cast("B")
-        at, before, after = self._sink.n_ids, self._before, self._after
+        n_ids, before, after = self._sink.n_ids, self._before, self._after  # n_ids: ids of the output so far
         if not before.n and not after.n:
             ends: memoryview | array[int] = offsets[1:]
             if batch.open:
                 ends = array("q", (end for number, end in enumerate(ends) if number not in batch.open))
-            self._sink.append(packed, len(ids), pack_offsets(ends, at))
+            self._sink.append(packed, len(ids), pack_offsets(ends, n_ids))
             return
         view, size = memoryview(packed), self._n_item_bytes
         chunks: list[bytes | memoryview] = []
@@ -299,14 +299,14 @@ class Run:
         for number, (begin, end) in enumerate(pairwise(offsets)):
             if number not in batch.inner:
                 chunks.append(before.data)
-                at += before.n
+                n_ids += before.n
             chunks.append(view[begin * size : end * size])
-            at += end - begin
+            n_ids += end - begin
             if number not in batch.open:
                 chunks.append(after.data)
-                at += after.n
-                ends.append(at)
-        self._sink.append(b"".join(chunks), at - self._sink.n_ids, pack_offsets(ends, 0))
+                n_ids += after.n
+                ends.append(n_ids)
+        self._sink.append(b"".join(chunks), n_ids - self._sink.n_ids, pack_offsets(ends, 0))
 
 
 class _Marker:

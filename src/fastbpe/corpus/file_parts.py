@@ -146,7 +146,7 @@ def _cut(path: AnyPath, packing: str, separator: bytes, place: int, size: int) -
                     data += file.read(len(BOM))
                 if at + start >= place and not data.startswith(BOM, start):
                     return at + start
-            kept = max(len(data) - n + 1, start)
+            kept = max(len(data) - n + 1, start)  # the last n - 1 bytes may begin a separator
             data, at = data[kept:], at + kept
     return size
 
@@ -162,6 +162,7 @@ def _certain(path: AnyPath, packing: str, separator: bytes, place: int) -> int:
     while certain:
         if certain - n + 1 < first:
             return 0  # a megabyte of separators that overlap: they are counted from the left
+        # a separator that begins before `certain` and ends after it
         found = data.find(separator, max(certain - n + 1, 0) - first, certain - 1 + n - first)
         if found < 0:
             break

@@ -48,7 +48,7 @@ def check_header(header: object, out: AnyPath) -> None:
 def _npy_header(dtype: str, n: int) -> bytes:
     """Return the header that numpy.save writes before n items."""
     said = f"{{'descr': '<u{ID_BYTES[dtype]}', 'fortran_order': False, 'shape': ({n},), }}"
-    length = _NPY_BYTES - 10
+    length = _NPY_BYTES - 10  # without magic, version and length
     return b"\x93NUMPY\x01\x00" + length.to_bytes(2, "little") + said.ljust(length - 1).encode() + b"\n"
 
 

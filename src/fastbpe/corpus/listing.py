@@ -73,10 +73,10 @@ class Listing:
         else:
             found = [path]
         for file in found:
-            known = file.resolve()
-            if known in self._seen:
+            resolved = file.resolve()
+            if resolved in self._seen:
                 warn(f"{file}: listed twice, so it is read twice", FormatWarning)
-            self._seen.add(known)
+            self._seen.add(resolved)
         return found
 
     def _below(self, folder: AnyPath) -> list[AnyPath]:
@@ -112,10 +112,10 @@ class Listing:
         return found
 
     def _has_documents(self, path: AnyPath) -> bool:
-        said, _ = named(path)
+        by_name, _ = named(path)
         if self._format:
-            return said in ("", self._format) or (said == "json" and self._format == "jsonl")
-        return has_texts(path, self._field) if said == "json" else said != ""
+            return by_name in ("", self._format) or (by_name == "json" and self._format == "jsonl")
+        return has_texts(path, self._field) if by_name == "json" else by_name != ""
 
 
 def _hidden(parts: Iterable[str]) -> list[str]:
@@ -127,8 +127,8 @@ def _matching(path: AnyPath) -> list[AnyPath]:
     """List the visible files that match a pattern."""
     found: list[AnyPath]
     if isinstance(path, RemotePath):
-        known = {*path.parts}
-        found = [file for file in path.glob_itself() if known.issuperset(_hidden(file.parts))]
+        in_pattern = {*path.parts}
+        found = [file for file in path.glob_itself() if in_pattern.issuperset(_hidden(file.parts))]
     else:
         found = [Path(name) for name in glob.iglob(str(path), recursive=True) if os.path.isfile(name)]
     return sorted(found, key=lambda path: path.parts)

@@ -208,28 +208,28 @@ class Sink:
         """Read the progress to resume from, and prepare the folder for this run."""
         try:
             progress = self._read_progress()
-            noted = progress.pop("run", None) or self._read("run.json", RUN)
+            former = progress.pop("run", None) or self._read("run.json", RUN)  # settings of the unfinished run
         except FormatError:
             if not overwrite:
                 raise
-            progress, noted = {}, {}
-        if noted is not None:
-            differing = [name for name, value in self._settings.items() if noted.get(name) != value]
+            progress, former = {}, {}
+        if former is not None:
+            differing = [name for name, value in self._settings.items() if former.get(name) != value]
             if not differing:
-                with contextlib.suppress(*([FormatError] if overwrite else ())):
+                with contextlib.suppress(*([FormatError] if overwrite else ())):  # damaged: removed below
                     return self._checked(progress)
             is_finishing = "finishing" in progress
             has_nothing = not is_finishing and not progress.get("n_ids") and not progress.get("n_documents")
             # a resumed run would drop ids appended after the last note anyway
             overwrite = overwrite or has_nothing
-            valid = None if overwrite or is_finishing else self._valid_progress(progress, noted, self._settings)
+            valid = None if overwrite or is_finishing else self._valid_progress(progress, former, self._settings)
             if valid is not None:
                 # before run.json changes: this progress is valid for the former settings too
                 self._replace("progress.json", valid)
                 self._replace("run.json", self._settings)
                 return self._checked(valid)
             if not overwrite:
-                raise Mismatch(self.folder, differing, noted, self._settings)
+                raise Mismatch(self.folder, differing, former, self._settings)
             for path in list(self.folder.iterdir()):
                 if path.name != "lock":
                     path.unlink()

@@ -40,10 +40,10 @@ def field_of(record: Mapping[str, Any], field: str) -> Any:
     """
     if field in record:
         return record[field]
-    at = field.find(".")
-    while at >= 0:
-        inner = record.get(field[:at])
-        if isinstance(inner, dict) and (found := field_of(inner, field[at + 1 :])) is not None:
+    dot = field.find(".")
+    while dot >= 0:
+        inner = record.get(field[:dot])
+        if isinstance(inner, dict) and (found := field_of(inner, field[dot + 1 :])) is not None:
             return found
-        at = field.find(".", at + 1)
+        dot = field.find(".", dot + 1)
     return None

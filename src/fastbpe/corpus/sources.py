@@ -98,12 +98,12 @@ def read(
                 return
             if content.format == "text" and separator is None and skip is not None and not offset:
                 _check_whole(path, errors)
-            form = _Form(path, content, separator, field, cut, skip, errors)
-            file = None if content.packing or form.is_replaced else open_file(path)
+            reader = _DocumentReader(path, content, separator, field, cut, skip, errors)
+            file = None if content.packing or reader.is_replaced else open_file(path)
             if file is not None and file.size - offset > BLOCK:
-                yield from form.at_positions(file, offset, LinesBefore(path), n_threads)
+                yield from reader.at_positions(file, offset, LinesBefore(path), n_threads)
             else:
-                yield from form.in_order(offset, LinesBefore(path) if offset else None)
+                yield from reader.in_order(offset, LinesBefore(path) if offset else None)
     except FormatError as error:
         if skip is None:
             raise
@@ -113,11 +113,12 @@ def read(
 def _check_whole(path: AnyPath | FilePart, errors: str) -> None:
     """Raise FormatError unless a whole file is text."""
     with opened(path, "text", "") as content:
-        for stretch in _Form(path, content, None, "", len, None, errors).in_order(0, None):
+        cut = len  # every position will do, so that little of the file is in memory
+        for stretch in _DocumentReader(path, content, None, "", cut, None, errors).in_order(0, None):
             stretch.documents()
 
 
-class _Form:
+class _DocumentReader:
     """Reader of the documents of an open file of text or JSON lines, with arguments as for `read`.
 
     Attributes:
@@ -174,7 +175,7 @@ class _Form:
         for data, ends in held(
             file, BLOCK, self._separator, self._cut, stops=self._skip is None and self._is_text
         ):
-            if data or (is_first and self._separator is None):
+            if data or (is_first and self._separator is None):  # without separators, an empty file is a document
                 before = partial(int, n_before) if n_lines is None else partial(n_lines, offset)
                 offset += len(data)
                 block = self._block(partial(bytes, data), len(data), offset - len(data), before)
@@ -248,7 +249,8 @@ def read_stream(
                 'from each line, format="text" confirms that it is text',
                 FormatWarning,
             )
-        yield from _Form(where, content, separator, field, cut, None, errors).in_order(0, None)
+        reader = _DocumentReader(where, content, separator, field, cut, None, errors)
+        yield from reader.in_order(0, None)
 
 
 def check_separator(separator: str | None) -> None:

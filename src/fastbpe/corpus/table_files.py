@@ -44,6 +44,7 @@ def open_table(
         OSError: the system cannot open or read it.
     """
     is_parquet = kind == "parquet"
+    # the error of require_pyarrow tells the format by the extension
     arrow = require_pyarrow(f"{where}" if is_parquet else f"{where}".removesuffix(".arrow") + ".arrow")
     table: ParquetTable | ArrowTable | None = None
     try:
@@ -86,7 +87,10 @@ class _Table:
         raise NotImplementedError
 
     def _batches(self, way: Sequence[str], n: int, first_row: int) -> Iterator[tuple[Any, int]]:
-        """Yield (batch, number of bytes of the file up to its end), and count the rows that are left out."""
+        """Yield (batch, number of bytes of the file up to its end), and count the rows that are left out.
+
+        `rows` counts the rows of a batch in `row` before it takes the next one.
+        """
         raise NotImplementedError
 
     def column(self, field: str, fits: Callable[[Any], object], kind: str, way_out: str) -> list[str]:
@@ -191,13 +195,13 @@ def _find(fields: Any, names: list[str], field: str, pyarrow: Any) -> tuple[list
     """Find a field of a schema or struct; return the names on the way to it, and its type; None: no such field."""
     if field in names:
         return [field], fields.field(field).type
-    at = field.find(".")
-    while at >= 0:
-        if field[:at] in names and pyarrow.types.is_struct(kind := fields.field(field[:at]).type):
+    dot = field.find(".")
+    while dot >= 0:
+        if field[:dot] in names and pyarrow.types.is_struct(kind := fields.field(field[:dot]).type):
             inner = [kind.field(i).name for i in range(kind.num_fields)]
-            if found := _find(kind, inner, field[at + 1 :], pyarrow):
-                return [field[:at], *found[0]], found[1]
-        at = field.find(".", at + 1)
+            if found := _find(kind, inner, field[dot + 1 :], pyarrow):
+                return [field[:dot], *found[0]], found[1]
+        dot = field.find(".", dot + 1)
     return None
 
 

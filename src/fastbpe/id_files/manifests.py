@@ -96,10 +96,10 @@ def renamed(
     """
     index, n = shard
     outputs = [
-        _described(names[one["path"]], changed)
-        if one["path"] == changed.name
-        else {**one, "path": names[one["path"]]}
-        for one in manifest["outputs"]
+        _described(names[output["path"]], changed)
+        if output["path"] == changed.name
+        else {**output, "path": names[output["path"]]}
+        for output in manifest["outputs"]
     ]
     return _data({**manifest, "shard": index, "shards": n, "outputs": outputs})
 
@@ -185,12 +185,12 @@ def check_inputs(part: Part, folder: Path) -> None:
                 f"{file}: {size} bytes, but {described['size']} in {place}: it was changed after it was encoded; "
                 "restore it, or encode the shard again"
             )
-        part_of_it: AnyPath | FilePart = file
-        if (one := described.get("part")) is not None and one["unit"] == "bytes":
-            part_of_it = FilePart(file, "text", "", one["start"], one["end"])
-        if (found := sha256_of(part_of_it)) != described["sha256"]:
+        hashed: AnyPath | FilePart = file
+        if (place_in_it := described.get("part")) is not None and place_in_it["unit"] == "bytes":
+            hashed = FilePart(file, "text", "", place_in_it["start"], place_in_it["end"])
+        if (found := sha256_of(hashed)) != described["sha256"]:
             raise FormatError(
-                f"{part_of_it}: its SHA-256 is {found[:16]}…, but {described['sha256']:.16}… in {place}: it was "
+                f"{hashed}: its SHA-256 is {found[:16]}…, but {described['sha256']:.16}… in {place}: it was "
                 "changed after it was encoded; restore it, or encode the shard again"
             )
 

@@ -101,9 +101,9 @@ def merge_shards(
                     for block in known.check(part):
                         sink.append(block, len(block) // n_item, b"")
                         phase.update(len(block))
-                    at = sink.n_ids - part.n_ids
+                    first_id = sink.n_ids - part.n_ids  # position of the part's first id in the output
                     for ends in ends_of(part):
-                        sink.append(b"", 0, pack_offsets(ends, at))
+                        sink.append(b"", 0, pack_offsets(ends, first_id))
                 sink.finish({}, facts)
     skipped = Skipped()
     for part in parts:

@@ -248,19 +248,19 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
         return _read_table(path, dtype)
     described = beside(path, ".json")
     about = read_object(described, ABOUT, AGAIN) if described.exists() else {}
-    start, said, n_said, index = _header(path, about)
+    start, stated, n_stated, index = _header(path, about)  # stated: the dtype that the files name, if any
     if about:
-        if said is not None and about["dtype"] != said:
-            raise FormatError(f"{described}: the dtype is {about['dtype']}, but {said} in {path.name}; {AGAIN}")
-        said = about["dtype"]
-    if said is not None and said not in READABLE:
-        raise FormatError(f"{described}: the dtype is {said!r}, not one of {', '.join(READABLE)}")
-    if dtype is not None and said is not None and dtype != said:
+        if stated is not None and about["dtype"] != stated:
+            raise FormatError(f"{described}: the dtype is {about['dtype']}, but {stated} in {path.name}; {AGAIN}")
+        stated = about["dtype"]
+    if stated is not None and stated not in READABLE:
+        raise FormatError(f"{described}: the dtype is {stated!r}, not one of {', '.join(READABLE)}")
+    if dtype is not None and stated is not None and dtype != stated:
         # Ids have the same bytes as uint32 and as int32, and indexes say int32.
-        if index is None or dtype.lstrip("u") != said.lstrip("u"):
-            raise FormatError(f"{path}: its ids are {said}, not {dtype}; leave dtype= out")
-        said = dtype
-    dtype = dtype or said
+        if index is None or dtype.lstrip("u") != stated.lstrip("u"):
+            raise FormatError(f"{path}: its ids are {stated}, not {dtype}; leave dtype= out")
+        stated = dtype
+    dtype = dtype or stated
     if dtype is None:
         raise ValueError(
             f"{path}: no {path.name}.json next to it names the dtype of the ids; copy that file, too, or pass "
@@ -271,14 +271,14 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
     n_ids, rest = divmod(n_bytes, size)
     way_out = AGAIN if about else "copy the file again or recreate it"
     if rest:
-        if said is None:
+        if stated is None:
             way_out = f"pass another dtype=, or, if {dtype} is right, copy the file again or recreate it"
         raise FormatError(
             f"{path}: the size of its ids, {counted(n_bytes, 'byte')}, is not a multiple of {size}, the bytes of "
             f"one {dtype} id; {way_out}"
         )
-    if n_said is not None and n_said != n_ids:
-        raise FormatError(f"{path}: its header says {n_said} ids, but {n_ids} follow; {way_out}")
+    if n_stated is not None and n_stated != n_ids:
+        raise FormatError(f"{path}: its header says {n_stated} ids, but {n_ids} follow; {way_out}")
     if not about:
         return Part(path, dtype, start, n_ids, 1 if index is None else index.n_documents, None, index=index)
     if about["count"] != n_ids:
@@ -341,21 +341,22 @@ def check_like(part: Part, first: Part, *, is_same_run: bool = True) -> None:
         ids around each document.
     """
     if bool(part.fingerprint) != bool(first.fingerprint):
-        told, untold = (part, first) if part.fingerprint else (first, part)
+        known, unknown = (part, first) if part.fingerprint else (first, part)
         raise FormatError(
-            f"{untold.path}: no file says which tokenizer made its ids, but the tokenizer of {told.path.name} is "
-            "known: encode both in the same way, or keep them apart"
+            f"{unknown.path}: no file says which tokenizer made its ids, but the tokenizer of {known.path.name} "
+            "is known: encode both in the same way, or keep them apart"
         )
-    for name, one, other in (
+    plans = (first.manifest.get("plan"), part.manifest.get("plan")) if is_same_run else (None, None)
+    for name, expected, found in (
         ("tokenizer", first.fingerprint, part.fingerprint),
         ("dtype", first.dtype, part.dtype),
         ("list of ids before each document", first.about.get("before"), part.about.get("before")),
         ("list of ids after each document", first.about.get("after"), part.about.get("after")),
-        ("plan of its shards", *(is_same_run and one.manifest.get("plan") for one in (first, part))),
+        ("plan of its shards", *plans),
     ):
-        if one != other:
+        if expected != found:
             raise FormatError(
-                f"{part.path}: its {name} is {_short(other)}, but {_short(one)} in {first.path.name}: "
+                f"{part.path}: its {name} is {_short(found)}, but {_short(expected)} in {first.path.name}: "
                 "encode both in the same way, or keep them apart"
             )
 

@@ -150,13 +150,13 @@ class StoredIds(Sequence[Any]):
         i = index + self.n_documents if index < 0 else index
         if not 0 <= i < self.n_documents:
             raise IndexError(f"document index {index} is out of range; number of documents: {self.n_documents}")
-        part = bisect_right(self._first_documents, i) - 1
-        return self._given(self._document(part, i - self._first_documents[part]))
+        part_index = bisect_right(self._first_documents, i) - 1
+        return self._given(self._document(part_index, i - self._first_documents[part_index]))
 
     def __iter__(self) -> Iterator[Any]:
-        for part, one in enumerate(self._parts):
-            for i in range(one.n_documents):
-                yield self._given(self._document(part, i))
+        for part_index, part in enumerate(self._parts):
+            for i in range(part.n_documents):
+                yield self._given(self._document(part_index, i))
 
     def ids(self, start: int = 0, end: int | None = None) -> Any:
         """Return the ids from `start` up to `end`, counted over all documents.
@@ -202,9 +202,9 @@ class StoredIds(Sequence[Any]):
         index = integer("index", index)
         if not 0 <= index < self.n_documents:
             raise IndexError(f"document index {index} is out of range; number of documents: {self.n_documents}")
-        part = bisect_right(self._first_documents, index) - 1
-        start, end = self._offsets(part, index - self._first_documents[part])
-        return self._first_ids[part] + start, self._first_ids[part] + end
+        part_index = bisect_right(self._first_documents, index) - 1
+        start, end = self._offsets(part_index, index - self._first_documents[part_index])
+        return self._first_ids[part_index] + start, self._first_ids[part_index] + end
 
     def random_windows(self, n: int, length: int, *, seed: int | str) -> Any:
         """Return windows of consecutive ids at random positions, for training.
@@ -243,10 +243,10 @@ class StoredIds(Sequence[Any]):
         windows = [self._range(start, start + length) for start in starts]
         if not self._as_numpy:
             return windows
-        made = require_numpy("random_windows").empty((n, length), dtype=self.dtype)
-        for row, window in zip(made, windows, strict=True):
+        rows = require_numpy("random_windows").empty((n, length), dtype=self.dtype)
+        for row, window in zip(rows, windows, strict=True):
             row[:] = self._given(window)
-        return made
+        return rows
 
     def _given(self, view: memoryview) -> Any:
         """Return ids in the caller's form."""
@@ -254,48 +254,50 @@ class StoredIds(Sequence[Any]):
             return view
         return require_numpy("open_ids(as_numpy=True)").frombuffer(view, dtype=self.dtype)
 
-    def _document(self, part: int, i: int) -> memoryview:
-        start, end = self._offsets(part, i)
-        return self._map(part)[0][start:end]
+    def _document(self, part_index: int, i: int) -> memoryview:
+        start, end = self._offsets(part_index, i)
+        return self._map(part_index)[0][start:end]
 
-    def _offsets(self, part: int, i: int) -> tuple[int, int]:
+    def _offsets(self, part_index: int, i: int) -> tuple[int, int]:
         """Return the position of a part's document among the ids of the part."""
-        one, offsets = self._parts[part], self._map(part)[1]
+        part, offsets = self._parts[part_index], self._map(part_index)[1]
         if offsets is None:
-            return 0, one.n_ids
+            return 0, part.n_ids
         start, end = offsets[i], offsets[i + 1]
-        if not 0 <= start <= end <= one.n_ids:
+        if not 0 <= start <= end <= part.n_ids:
             raise FormatError(
-                f"{one.offsets or one.path}: document {i} goes from position {start} to {end}, which is not "
-                f"a range of its {one.n_ids} ids; copy the file again or recreate it"
+                f"{part.offsets or part.path}: document {i} goes from position {start} to {end}, which is not "
+                f"a range of its {part.n_ids} ids; copy the file again or recreate it"
             )
         return start, end
 
     def _range(self, start: int, end: int) -> memoryview:
         """Return the ids between two positions among all parts. Copies them if they are in several parts."""
-        part = bisect_right(self._first_ids, start) - 1
+        part_index = bisect_right(self._first_ids, start) - 1
         views: list[memoryview] = []
         while start < end:
-            first, stop = self._first_ids[part], min(end, self._first_ids[part + 1])
-            if stop > start:
-                views.append(self._map(part)[0][start - first : stop - first])
+            first, stop = self._first_ids[part_index], min(end, self._first_ids[part_index + 1])
+            if stop > start:  # not an empty part
+                views.append(self._map(part_index)[0][start - first : stop - first])
                 start = stop
-            part += 1
+            part_index += 1
         if len(views) == 1:
             return views[0]
         return _cast(memoryview(b"".join(views)), self.dtype)
 
-    def _map(self, part: int) -> tuple[memoryview, memoryview | DocumentStarts | None]:
+    def _map(self, part_index: int) -> tuple[memoryview, memoryview | DocumentStarts | None]:
         """Map a part, and return (its ids, its offsets). The last _MAX_MAPPED parts stay mapped."""
         maps = self._maps
-        mapped = maps.pop(part, None)
+        mapped = maps.pop(part_index, None)
         if mapped is None:
-            one = self._parts[part]
-            ids = _view(one.path, one.start, self.dtype)
-            if len(ids) != one.n_ids:
-                raise FormatError(f"{one.path}: {len(ids)} ids, but {one.n_ids} when it was opened; open it again")
-            mapped = ids, _offsets_of(one)
-        maps[part] = mapped
+            part = self._parts[part_index]
+            ids = _view(part.path, part.start, self.dtype)
+            if len(ids) != part.n_ids:
+                raise FormatError(
+                    f"{part.path}: {len(ids)} ids, but {part.n_ids} when it was opened; open it again"
+                )
+            mapped = ids, _offsets_of(part)
+        maps[part_index] = mapped  # as the last one used
         while len(maps) > _MAX_MAPPED:
             try:
                 maps.popitem(last=False)

@@ -100,8 +100,8 @@ def plan(
     """
     index, n = shard
     parts = [path.parts if isinstance(path, RemotePath) else path.absolute().parts for path in files]
-    folders = [*zip(*(names[:-1] for names in parts), strict=False)]  # the names at each depth
-    n_common = next((i for i, here in enumerate(folders) if len({*here}) > 1), len(folders))
+    folders = [*zip(*(names[:-1] for names in parts), strict=False)]  # at each depth, the folder of each file
+    n_common = next((i for i, at_depth in enumerate(folders) if len({*at_depth}) > 1), len(folders))
     names = ["/".join(names[n_common:]) for names in parts]
     sizes = [path.stat().st_size for path in files]
     total = sum(sizes)
@@ -112,6 +112,7 @@ def plan(
             first, last = (min(max(-(-i * total // n) - begin, 0), size) for i in (index, index + 1))
             if first < last:
                 mine.append(Share(name, path, first, last))
+        # The middle of the file is at (2 * end - size) / 2. If all files are empty, total is 0.
         elif min((2 * end - size) * n // (2 * total or 1), n - 1) == index:
             mine.append(Share(name, path))
     return mine, hashlib.sha256(json.dumps([*zip(names, sizes, strict=True)]).encode()).hexdigest()

@@ -89,7 +89,7 @@ def verify_ids(
             state = "unfinished" if place.with_name(f"{place.name}.partial").exists() else "missing"
             problems.append(f"{place}: {state}: encode shard {index} of {n}")
     parts: list[Part] = []
-    own = None if tokenizer is None else _ids_of(tokenizer)
+    ids_of_tokenizer = None if tokenizer is None else _ids_of(tokenizer)
     total = sum(file.stat().st_size for file in found.values())
     with Reporter(progress).phase("verifying", total, unit="B", unit_scale=True) as phase:
         for index in sorted(found):
@@ -103,7 +103,7 @@ def verify_ids(
                         f"{part.fingerprint}; pass that tokenizer"
                     )
                 check_hashes(part)
-                _check_content(part, _said_ids(part) if own is None else own, phase)
+                _check_content(part, ids_of_tokenizer or _recorded_ids(part), phase)
                 if inputs is not None:
                     check_inputs(part, Path(inputs))
             except (ValueError, OSError) as error:
@@ -134,7 +134,7 @@ def _check_content(part: Part, known: KnownIds, phase: Phase) -> None:
         phase.update(len(block))
 
 
-def _said_ids(part: Part) -> KnownIds:
+def _recorded_ids(part: Part) -> KnownIds:
     """Return the ids of the vocabulary with which a part was made, as far as the files record them."""
     return KnownIds((part.about.get("tokenizer") or {}).get("n_vocab"))
 
