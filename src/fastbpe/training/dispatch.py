@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -260,6 +260,8 @@ def train(
     counted = [one for one in sources if isinstance(one, PieceCounts)]
     mode = mode_of(mode, base, counted[0] if counted else None)
     reading = ReadingOptions.take_from(options)
+    if isinstance(names := options.get("special_tokens"), Iterator):
+        options["special_tokens"] = [*names]  # several functions read them
     run = Run(vocab_size, options, reading, Reporter(progress), base_special, parity, weights)
     _check_arguments(source, base, mode, run, roles, counted)
     if options.get("superwords", ...) is None:  # the same as not given

@@ -71,6 +71,13 @@ def test_control_symbols_given_as_text_may_have_roles() -> None:
         fastbpe.train(["ab"], mode="codepoint", vocab_size=12, control_symbols="abc", roles={"cls": "b"})
 
 
+def test_special_tokens_from_an_iterator_may_have_roles() -> None:
+    tokenizer = fastbpe.train(
+        ["ab"], vocab_size=257, special_tokens=iter(["<s>"]), roles={"bos": "<s>"}, progress=False
+    )
+    assert tokenizer.roles == {"bos": "<s>"}
+
+
 def test_roles_reach_gguf_and_model(tmp_path: Path) -> None:
     byte_level(roles=GIVEN).export(tmp_path / "a.gguf")
     assert fastbpe.load(tmp_path / "a.gguf").roles == GIVEN

@@ -238,3 +238,13 @@ def test_an_early_merge_may_join_a_token_that_a_later_one_makes() -> None:
         whole_piece_first=False,
     )
     assert Tokenizer(model).encode("xya b xy") == [256, 259, 32, 256]
+
+
+def test_special_tokens_from_an_iterator_count_in_both_stages() -> None:
+    texts = ["the end<stop>of the day<stop>of the end"] * 9
+    options: dict[str, Any] = {"vocab_size": 265, "superwords": Superwords(start=262), "progress": False}
+    listed, iterated = (
+        fastbpe.train(texts, special_tokens=names, **options) for names in (["<stop>"], iter(["<stop>"]))
+    )
+    assert iterated.training_report == listed.training_report
+    assert iterated == listed
