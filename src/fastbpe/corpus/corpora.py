@@ -323,7 +323,7 @@ def _is_there(name: str) -> bool:
     if is_remote(name):
         path = RemotePath(name)
         return path.exists() or (glob.has_magic(name) and bool(path.glob_itself()))
-    name = os.fspath(as_path(name)) if "://" in name else name
+    name = os.fspath(as_path(name)) if "://" in name else name  # file:// is a path on this machine
     if os.path.exists(name):
         return True
     may_match = len(name) < _MAX_PATH_CHARACTERS and "\n" not in name and "\0" not in name and glob.has_magic(name)

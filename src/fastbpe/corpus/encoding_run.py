@@ -226,6 +226,7 @@ class Run:
             while (batch := self._next(batches)) is not None:
                 n_threads = self._n_threads if batch.needs_all_threads else 1
                 waiting.append((batch, pool.submit(partial(batch.encode, self._encoder, n_threads))))
+                # More batches in flight gained nothing.
                 while waiting and (len(waiting) > 2 * self._n_threads + 2 or waiting[0][1].is_done()):
                     self._write_first(waiting, pool, phase, writer)
             while waiting:

@@ -146,7 +146,7 @@ def _batches(
     """Read all files from the progress `done` on, in batches."""
     first = done.get("file", 0)
     offset, is_start = done.get("offset", 0), not done.get("in_document", False)
-    n_before = [0, *accumulate(path.stat().st_size for path in files)]
+    bytes_before = [0, *accumulate(path.stat().st_size for path in files)]  # by file: size of those before it
     separator = None if job.separator is None else to_utf8(job.separator)
     batch = Batch()
 
@@ -183,12 +183,12 @@ def _batches(
                 "offset": stretch.offset,
                 "in_document": not is_start,
             }
-            batch.n_stored = n_before[index] + stretch.n_stored
+            batch.n_stored = bytes_before[index] + stretch.n_stored
             if batch.is_full:
                 yield batch
                 batch = Batch()
         offset = 0
-    batch.progress, batch.n_stored = {"file": len(files)}, n_before[-1]
+    batch.progress, batch.n_stored = {"file": len(files)}, bytes_before[-1]
     yield batch
 
 

@@ -126,7 +126,8 @@ def cuts(path: AnyPath, packing: str, separator: bytes, places: Sequence[int], s
         places: positions in the decompressed content, in bytes; `size` is its length.
 
     Returns:
-        For each position, the start of the first document there or later; `size` after the last document.
+        For each position other than 0 and `size`, the start of the first document after it, or `size`. A document
+        that begins exactly there counts only if the search must begin earlier, because separators may overlap.
     """
     return [_cut(path, packing, separator, place, size) if 0 < place < size else place for place in places]
 

@@ -397,7 +397,7 @@ class Sink:
                 file_locks.replace(offsets, out.with_name(out.name + ".offsets"))
             if (described := self.folder / "json").exists():
                 file_locks.replace(described, out.with_name(out.name + ".json"))
-            file_locks.replace(ids, out)
+            file_locks.replace(ids, out)  # last: while they are in the folder, a restarted run moves the others
         # A run that restarts after this line finds no ids, calls at_end, and removes the folder.
         at_end()
         self._clear()

@@ -182,7 +182,7 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
         names={*base.special_tokens, *(token.content for token in base.added_tokens), *options.special_tokens},
         moved=moved,
         vocabulary=vocabulary,
-        model=model_of(base)._replace(special_tokens=base.special_tokens),
+        model=model_of(base)._replace(special_tokens=base.special_tokens),  # in the order of ids
         texts=None if is_plain(base) else texts_of_base(base, options.special_tokens),
     )
 

@@ -266,6 +266,16 @@ def _learner(
     least: int,
     shares: Sequence[int] = (),
 ) -> Learner:
+    """Return a learner of superwords, which has not begun.
+
+    Args:
+        runs: the runs, which the learner empties.
+        tokens: token of each existing id.
+        options: the options of the run.
+        n_new: maximum number of merges.
+        least: minimum count of a merge.
+        shares: counts of the merges of words, which compete with those of the learner for the new ids.
+    """
     return Learner(
         runs,
         max_ids=len(tokens) + n_new,

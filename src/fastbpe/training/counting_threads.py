@@ -132,7 +132,9 @@ def merged_tables(tables: list[PieceCounter], spill: Spill | None) -> PieceCount
     total = max(tables, key=len)
     for table in tables:
         if table is not total and not (spill is not None and spill.is_used()):
-            total.add_table(table, behind=False)  # spills if all together need more memory than one table may take
+            # behind=False: the positions in all tables are positions in the same source. Spills if all tables
+            # together need more memory than one may take.
+            total.add_table(table, behind=False)
             table.clear()
     if spill is not None and spill.is_used():
         for table in tables:

@@ -79,7 +79,8 @@ def texts_of_base(base: Tokenizer, special_tokens: Iterable[str]) -> BaseTexts:
     model, names = model_of(base), special_of(base)
     finder = names.trusted
     with_flags = any(token.lstrip or token.rstrip or token.single_word for token in names.added)
-    if model.normalizers or model.prefix_space or with_flags or (finder is not None and finder.then is not None):
+    normalizes = model.normalizers or (finder is not None and finder.then is not None)  # then: in normalized text
+    if normalizes or model.prefix_space or with_flags:
         twin = Twin(base)
         return BaseTexts(splitter_of(base), None, None, twin.stretches)
     return BaseTexts(splitter_of(base), finder, cutter_of(base, base.special_tokens))

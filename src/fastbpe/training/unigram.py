@@ -361,7 +361,7 @@ def _learn(
     update: Callable[[int], object],
 ) -> None:
     """Learn scores and drop pieces until few enough are left. run: function that distributes the work."""
-    n_slots = options["num_threads"]
+    n_slots = options["num_threads"]  # sentencepiece's threads: each adds up floats, so their number matters
 
     def sum_of_slots(work: Callable[[int, int], array[float]]) -> array[float]:
         parts = iter(run(partial(_in_slot, work, n_slots), range(n_slots)))
