@@ -288,7 +288,7 @@ def count_words_of(
     keywords: Mapping[str, Any],
     reading: ReadingOptions,
     reporter: Reporter,
-) -> PieceCounts:
+) -> tuple[PieceCounts, int]:
     """Count the words of a source, as training does.
 
     Args:
@@ -298,6 +298,9 @@ def count_words_of(
         keywords: options of counting, with sentencepiece's names.
         reading: how to read and count the source.
         reporter: gets the phase "counting".
+
+    Returns:
+        The counts, and the number of unread files in the source's folders.
 
     Raises:
         OptionError: an option does not apply to counting, or would change the base.
@@ -325,18 +328,22 @@ def count_words_of(
         counted = replace(counted, last_word=last_words.last_word())
     assert isinstance(counted.words, PieceCounter)
     facts = WordFacts.of(counted, options, [name for name in values if name in specs.TRAINER])
-    return counts_of_table(
+    counts = counts_of_table(
         counted.words, None, (), n_bytes=counted.n_bytes, n_skipped=counted.n_skipped, words=facts
     )
+    return counts, counted.n_files_left_out
 
 
-def weighted_words(sources: Mapping[str, Any], base: Tokenizer | None, run: Run) -> PieceCounts:
+def weighted_words(sources: Mapping[str, Any], base: Tokenizer | None, run: Run) -> tuple[PieceCounts, int]:
     """Count the words of named sources, and multiply the counts by the weights.
 
     Args:
         sources: name → source, or counts.
         base: the tokenizer to extend, or None to train a new one.
         run: the run, which has weights.
+
+    Returns:
+        The sum of the counts, and the number of unread files in the sources' folders.
 
     Raises:
         TrainingError: the sources were counted in different ways, or all are counts but there are options for
@@ -346,12 +353,15 @@ def weighted_words(sources: Mapping[str, Any], base: Tokenizer | None, run: Run)
     keywords = {name: value for name, value in run.options.items() if name in COUNTING_NAMES}
     if all(isinstance(source, PieceCounts) for source in sources.values()):
         run.reading.check_unused()
-    counted = []
+    counted, n_left_out = [], 0
     for name, source in sources.items():
-        if not isinstance(source, PieceCounts):
-            source = count_words_of(source, "codepoint", base, keywords, run.reading, run.reporter)
-        counted.append(source * run.weights[name])
-    return added_up(counted)
+        if isinstance(source, PieceCounts):
+            counts, n = source, 0
+        else:
+            counts, n = count_words_of(source, "codepoint", base, keywords, run.reading, run.reporter)
+        counted.append(counts * run.weights[name])
+        n_left_out += n
+    return added_up(counted), n_left_out
 
 
 def counted_words(counts: PieceCounts, mode: str, reading: ReadingOptions) -> tuple[CountedWords, WordFacts]:

@@ -46,18 +46,19 @@ def train_code_points(source: Any, base: Tokenizer | None, run: Run) -> Tokenize
     """Learn a code-point vocabulary from a source, from counts, or from sources with weights. See `train`."""
     run = run._replace(vocab_size=number_of_ids(run.vocab_size, None if base is None else base.vocab_size))
     facts: dict[str, Any] = {} if base is None else {"base": base.fingerprint}
+    n_files_left_out = 0
     if run.weights is not None:
-        source = weighted_words(source, base, run)
+        source, n_files_left_out = weighted_words(source, base, run)
         run = run._replace(reading=ReadingOptions())  # they have been used, and would be an error with counts
         facts["weights"] = run.weights
-    model, report = learn_source(source, base, run)
+    model, report = learn_source(source, base, run, n_files_left_out)
     for note in report.notes(model.trainer):
         warn(note, TrainingWarning)
     return Tokenizer(model._replace(training={"library": __version__, **asdict(report), **facts}))
 
 
 def learn_source(
-    source: Source | PieceCounts, base: Tokenizer | None, run: Run
+    source: Source | PieceCounts, base: Tokenizer | None, run: Run, n_files_left_out: int = 0
 ) -> tuple[CodePointModel, CodePointReport]:
     """Learn a code-point vocabulary from text, or from words that `count_pieces` counted.
 
@@ -66,6 +67,7 @@ def learn_source(
             counts, like sentencepiece's input_format="tsv".
         base: the tokenizer to extend; None: train a new model.
         run: the other arguments of `train`; vocab_size is a number or "characters".
+        n_files_left_out: if the source is counts, the number of unread files in folders, for the report.
 
     Raises:
         SpecError: an option has an invalid value, there is no text to learn from, or vocab_size cannot be met.
@@ -90,6 +92,7 @@ def learn_source(
     n_ids: Any = specs.MAX_INT32 if only_characters else run.vocab_size
     if isinstance(source, PieceCounts):
         counted, facts = counted_words(source, "codepoint", run.reading)
+        counted = replace(counted, n_files_left_out=n_files_left_out)
         if start is None:
             options = facts.options_for(n_ids, run.options)
         else:

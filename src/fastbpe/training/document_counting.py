@@ -309,7 +309,8 @@ class _Kept:
     """
 
     def __init__(self, corpus: Corpus, file: IO[bytes]) -> None:
-        self._file, self._skipped, reading = file, corpus.skipped, corpus.reading
+        self._file, reading = file, corpus.reading
+        self._skipped, self._left_out = corpus.skipped, corpus.left_out
         self._counting = ReadingOptions(num_threads=reading.num_threads, max_memory_bytes=reading.max_memory_bytes)
         for document in corpus.documents():
             data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else document
@@ -321,6 +322,7 @@ class _Kept:
         """Open the documents for one reading."""
         corpus = Corpus(self, self._counting)
         corpus.skipped.add(self._skipped.n, self._skipped.first)
+        corpus.left_out.add(self._left_out.n, self._left_out.first)
         return corpus
 
     def __iter__(self) -> Iterator[Document]:

@@ -128,7 +128,7 @@ def count_pieces(
             raise OptionError(f"{name}= is available only with mode='byte'{others}")
         if superwords is not None:
             raise OptionError("superwords= is available only with mode='byte'")
-        return count_words_of(source, mode, base, options, reading, Reporter(progress))
+        return count_words_of(source, mode, base, options, reading, Reporter(progress))[0]
     if options:
         raise OptionError(f"{next(iter(options))}= is not an option of count_pieces with mode='byte'")
     special = check_special_tokens(special_tokens)

@@ -349,6 +349,9 @@ def test_folder_counts_what_it_leaves_out(code_tokenizer: Tokenizer, tmp_path: P
     for mode, size in (("byte", 256), ("codepoint", "characters")):
         report = fastbpe.train(folder, vocab_size=size, mode=mode, progress=False).training_report
         assert report["n_files_left_out"] == 4
+        named = {"a": folder, "b": folder}
+        report = fastbpe.train(named, weights={"b": 3}, vocab_size=size, mode=mode, progress=False).training_report
+        assert report["n_files_left_out"] == 8
     shard = code_tokenizer.encode_files(folder, tmp_path / "shards.bin", shard=(0, 1), progress=False)
     again = code_tokenizer.encode_files(folder, tmp_path / "shards.bin", shard=(0, 1), progress=False)
     assert shard.n_left_out == again.n_left_out == 4

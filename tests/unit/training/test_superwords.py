@@ -72,12 +72,15 @@ def test_all_kinds_of_sources_give_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("superwords", ["words", "boundless", Superwords(257)])
 def test_iterator_is_stored_with_surrogates_and_counts_what_it_skips(superwords: Any, tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"text": "the end of the end"}\n{broken\n')
-    documents = [tmp_path / "a.jsonl", "of the \ud800 end \ud83d\ude00"]
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b.jsonl").write_text('{"text": "the end of the end"}\n{broken\n')
+    (tmp_path / "a" / "unread.md").write_text("prose")
+    documents = [tmp_path / "a", "of the \ud800 end \ud83d\ude00"]
     options: Any = {"vocab_size": 260, "superwords": superwords, "on_error": "skip"}
     of_list, of_iterator = (train(source, **options) for source in (documents, iter(documents)))
     assert of_iterator.vocab == of_list.vocab
-    assert of_iterator.training_report["n_skipped"] == of_list.training_report["n_skipped"] == 1
+    for tokenizer in (of_list, of_iterator):
+        assert tokenizer.training_report["n_skipped"] == tokenizer.training_report["n_files_left_out"] == 1
 
 
 def test_long_documents_are_divided_after_lines(monkeypatch: pytest.MonkeyPatch) -> None:
