@@ -47,16 +47,16 @@ class OpenFile:
         Raises:
             FormatError: the file has become shorter.
         """
-        at = self._start + start
-        data = self._read_at(at, n)
+        position = self._start + start
+        data = self._read_at(position, n)
         while len(data) < n:  # a system may return fewer bytes, such as at most 2 GB
-            more = self._read_at(at + len(data), n - len(data))
-            if not more:
+            rest = self._read_at(position + len(data), n - len(data))
+            if not rest:
                 raise FormatError(
-                    f"{self._path}: the file now ends at byte {at + len(data)}, but was longer when reading "
+                    f"{self._path}: the file now ends at byte {position + len(data)}, but was longer when reading "
                     "began; read it while nothing writes to it"
                 )
-            data += more
+            data += rest
         return data
 
     def _read_at(self, at: int, n: int) -> bytes:

@@ -116,6 +116,7 @@ def _after_last(data: bytes, separator: bytes, *, is_whole: bool) -> int:
     for _ in range(_MAX_OVERLAPS):
         if at < n - 1 and not is_whole:
             return 0
+        # one that begins before the separator at `at` and overlaps it
         earlier = data.rfind(separator, max(at - n + 1, 0), at + n - 1)
         if earlier < 0:
             return at + n

@@ -59,7 +59,7 @@ def train_bytes(
         start = replace(start, texts=texts)
     reporter = run.reporter
     dev_texts = {} if run.parity is None or run.parity.dev is None else run.parity.dev
-    if all(isinstance(one, PieceCounts) for one in (*sources.values(), *dev_texts.values())):
+    if all(isinstance(text, PieceCounts) for text in (*sources.values(), *dev_texts.values())):
         run.reading.check_unused()
     counted, n_files_left_out = all_counted(sources, start, options, run)
     if run.weights is not None:

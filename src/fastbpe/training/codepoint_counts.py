@@ -203,9 +203,8 @@ class WordFacts:
         Args:
             options: options of the run.
         """
-        made = specs.make(specs.TRAINER, self.options)
-        mine = {name: made[name] for name in _READ}
-        _check_same(mine, {name: options.trainer[name] for name in _READ})
+        trainer = specs.make(specs.TRAINER, self.options)  # with the defaults of the other options
+        _check_same({name: trainer[name] for name in _READ}, {name: options.trainer[name] for name in _READ})
         names = [name for name in specs.NORMALIZER if name != "name"]  # rules may have any name
         _check_same(
             {name: self.normalizer[name] for name in names}, {name: options.normalizer[name] for name in names}

@@ -179,7 +179,7 @@ class CountingThreads(Generic[C]):
         Raises:
             Exception: the error of the first batch that raised one, or the error of reading the batches.
         """
-        own = self._new_counter()
+        own_counter = self._new_counter()
         n_started = 0
         try:
             for batch in batches:
@@ -187,17 +187,17 @@ class CountingThreads(Generic[C]):
                     n_started = start_beside(self._work, n_others)
                 self._queue.put(batch)
                 if self._queue.qsize() > BATCHES_AHEAD * n_started:
-                    self._count_next(own)
+                    self._count_next(own_counter)
                 if self._errors:
                     break
                 report(self.n_bytes)
-            while self._count_next(own):
+            while self._count_next(own_counter):
                 report(self.n_bytes)
             self._wait()
             if self._left:
-                own = self._new_counter()  # the first one may have counted later batches
+                own_counter = self._new_counter()  # the first one may have counted later batches
             for batch in sorted(self._left, key=attrgetter("number")):
-                self._count(own, batch)
+                self._count(own_counter, batch)
         except BaseException:
             self._abandon()
             raise
@@ -286,7 +286,8 @@ class Spill:
     def __init__(self, hash_bits: int = _HASH_BITS) -> None:
         self._hash_bits = hash_bits
         self._files: dict[int, IO[bytes]] = {}
-        self._seed = int.from_bytes(os.urandom(8), "little")  # no text can be made to fill only one of the files
+        # random, so that no text can be made whose pieces all go to one file
+        self._seed = int.from_bytes(os.urandom(8), "little")
         self._lock = Lock()
 
     def __call__(self, table: PieceTable) -> None:

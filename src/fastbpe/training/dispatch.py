@@ -257,7 +257,7 @@ def train(
     """
     has_names = parity is not None or weights is not None
     sources = source.values() if has_names and isinstance(source, Mapping) else (source,)
-    counted = [one for one in sources if isinstance(one, PieceCounts)]
+    counted = [item for item in sources if isinstance(item, PieceCounts)]
     mode = mode_of(mode, base, counted[0] if counted else None)
     reading = ReadingOptions.take_from(options)
     if isinstance(names := options.get("special_tokens"), Iterator):

@@ -420,11 +420,11 @@ def counts_of_table(
         words: facts about the words in code-point or unigram mode; None: byte mode.
         runs_of: as in `PieceCounts.runs_of`, if the pieces are runs of ids; None: they are ordinary pieces.
     """
-    made = PieceCounts.__new__(PieceCounts)
-    made._table, made._pattern, made._special_tokens, made._words = table, pattern, special_tokens, words
-    made._n_bytes, made._n_skipped, made._n_pruned = n_bytes, n_skipped, n_pruned
-    made._runs_of = runs_of
-    return made
+    counts = PieceCounts.__new__(PieceCounts)
+    counts._table, counts._pattern, counts._special_tokens, counts._words = table, pattern, special_tokens, words
+    counts._n_bytes, counts._n_skipped, counts._n_pruned = n_bytes, n_skipped, n_pruned
+    counts._runs_of = runs_of
+    return counts
 
 
 def facts_of(counts: PieceCounts) -> WordFacts | None:
