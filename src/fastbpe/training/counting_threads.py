@@ -127,7 +127,8 @@ def merged_tables(tables: list[PieceCounter], spill: Spill | None) -> PieceCount
         spill: temporary files of the tables; None: there are no files.
 
     Returns:
-        A finished table, with pieces in the order of the source for any number of threads.
+        A finished table. Pieces are in the order of the source for any number of threads; words, which are counted
+        without their positions, are in no particular order.
     """
     total = max(tables, key=len)
     for table in tables:

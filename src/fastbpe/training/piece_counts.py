@@ -33,8 +33,9 @@ class PieceCounts(Mapping[bytes, int]):
     appearance, which `train(ties="first")` relies on; `==` ignores it.
 
     `count_pieces(mode="codepoint")` counts the words of normalized sentences; its counts include the options of
-    counting. Words of `mode="unigram"` end only at white space, and a byte 0xFF follows the last word
-    of each sentence; the last sentence of `a + b` is b's last.
+    counting. The order of words has no meaning, and may differ from run to run. Words of `mode="unigram"` end
+    only at white space, and a byte 0xFF follows the last word of each sentence; the last sentence of `a + b` is
+    b's last.
 
     Args:
         counts: mapping of pieces (bytes, or str as UTF-8) to counts, or (piece, count) pairs. The counts of a
@@ -154,7 +155,7 @@ class PieceCounts(Mapping[bytes, int]):
         return number
 
     def items(self) -> Any:
-        """Return the pairs of piece and count, in order of first appearance.
+        """Return the pairs of piece and count, in order of first appearance; words are in no particular order.
 
         >>> import fastbpe
         >>> list(fastbpe.count_pieces(["low lower low"], pattern=r" ?[a-z]+").items())
