@@ -171,16 +171,17 @@ class _DocumentReader:
         elif mark := self._mark(file):
             file.drop(len(mark))
             offset = len(mark)
-        is_first, n_before = n_lines is None, 0
+        is_first, n_lines_read = n_lines is None, 0
         for data, ends in held(
             file, BLOCK, self._separator, self._cut, stops=self._skip is None and self._is_text
         ):
             if data or (is_first and self._separator is None):  # without separators, an empty file is a document
-                before = partial(int, n_before) if n_lines is None else partial(n_lines, offset)
+                # partial(int, x) returns x: both are functions that return the number of lines before the block
+                lines_before = partial(int, n_lines_read) if n_lines is None else partial(n_lines, offset)
                 offset += len(data)
-                block = self._block(partial(bytes, data), len(data), offset - len(data), before)
+                block = self._block(partial(bytes, data), len(data), offset - len(data), lines_before)
                 yield Stretch(block, ends, offset, self._content.n_stored())
-                n_before += n_newlines(data) if n_lines is None else 0
+                n_lines_read += n_newlines(data) if n_lines is None else 0
                 is_first = False
 
     def _mark(self, file: ReadAhead | None = None) -> bytes:

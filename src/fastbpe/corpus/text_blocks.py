@@ -38,10 +38,10 @@ def ranges(
     """
     may_end = separator is not None or cut is not None
     while True:
-        near, at, ends = start + block, 0, True
+        near, at, ends = start + block, 0, True  # near: where the block should end
         while may_end and near < size and not at:
             at, ends = _end_before(read, start, near, separator, cut)
-            near += near - start
+            near += near - start  # if it cannot end in these bytes, double their number
         yield start, at or size, ends or not at
         if not at:
             return

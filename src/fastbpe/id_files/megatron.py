@@ -63,14 +63,14 @@ class MegatronIndex(NamedTuple):
     def check(self, n_ids: int) -> None:
         """Read all of the index, and raise FormatError unless sequences and documents are consecutive."""
         at = 0
-        with open(self.path, "rb") as lengths, open(self.path, "rb") as starts:
-            lengths.seek(self.at_lengths)
-            starts.seek(self.at_starts)
+        with open(self.path, "rb") as length_file, open(self.path, "rb") as start_file:
+            length_file.seek(self.at_lengths)
+            start_file.seek(self.at_starts)
             for first in range(0, self.n_sequences, _AT_ONCE):
                 n = min(_AT_ONCE, self.n_sequences - first)
-                sizes = read_integers(lengths, n, self.length_code)
-                expected = array("q", accumulate((size * self.unit for size in sizes), initial=at))
-                if min(sizes) < 0 or read_integers(starts, n) != expected[:-1]:
+                lengths = read_integers(length_file, n, self.length_code)
+                expected = array("q", accumulate((length * self.unit for length in lengths), initial=at))
+                if min(lengths) < 0 or read_integers(start_file, n) != expected[:-1]:
                     raise FormatError(
                         f"{self.path}: sequences {first} to {first + n - 1} are not consecutive in the .bin "
                         "file; write the dataset again"
@@ -147,7 +147,7 @@ def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIn
         if dtype not in id_bytes:
             said = f"{dtype} numbers, not ids" if dtype else f"items of the unknown type {code}"
             raise FormatError(f"{path}: it says that its .bin contains {said}; pass a dataset of integers")
-        size = _number(file) if is_old else id_bytes[dtype]
+        id_size = _number(file) if is_old else id_bytes[dtype]
         n = _number(file)
         n_sizes = _number(file) if is_old else n
         n_ends = _number(file)
@@ -157,14 +157,15 @@ def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIn
             at_lengths = at_starts + 8 * (n + 1)
             at_ends = at_lengths + 8 * n
             index = MegatronIndex(path, dtype, n, n_ends - 1, at_lengths, at_starts, at_ends, "q", 1)
-            sizes: tuple[int, ...] = (at_ends + 8 * n_ends,)
+            valid_file_bytes: tuple[int, ...] = (at_ends + 8 * n_ends,)
         else:
             at_lengths = _HEADER_BYTES
             at_starts = at_lengths + 4 * n
             at_ends = at_starts + 8 * n
-            index = MegatronIndex(path, dtype, n, n_ends - 1, at_lengths, at_starts, at_ends, "i", size)
-            sizes = (at_ends + 8 * n_ends, at_ends + 8 * n_ends + n)
-        if n < 0 or n_sizes != n or size != id_bytes[dtype] or n_ends < 1 or file_bytes not in sizes:
+            index = MegatronIndex(path, dtype, n, n_ends - 1, at_lengths, at_starts, at_ends, "i", id_size)
+            valid_file_bytes = (at_ends + 8 * n_ends, at_ends + 8 * n_ends + n)  # without or with modes
+        fits = n_sizes == n and id_size == id_bytes[dtype] and file_bytes in valid_file_bytes
+        if n < 0 or n_ends < 1 or not fits:
             raise FormatError(
                 f"{path}: {file_bytes} bytes do not fit {n} sequences and {n_ends - 1} documents; "
                 "copy the file again or recreate it"
@@ -176,9 +177,9 @@ def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIn
         end = 0
         if n:
             file.seek(at_starts + 8 * (n - 1))
-            end = _number(file) * (size // index.unit)
+            end = _number(file) * (id_size // index.unit)
             file.seek(at_lengths + (8 if is_old else 4) * (n - 1))
-            end += size * _number(file, 8 if is_old else 4)
+            end += id_size * _number(file, 8 if is_old else 4)
     if (first, last, end) != (0, n, n_bytes):
         raise FormatError(
             f"{path}: its documents cover the sequences {first} to {last} of {n}, and the last sequence ends at "

@@ -105,17 +105,17 @@ def plan(
     names = ["/".join(names[n_common:]) for names in parts]
     sizes = [path.stat().st_size for path in files]
     total = sum(sizes)
-    mine = []
+    shares = []
     for name, path, size, end in zip(names, files, sizes, accumulate(sizes), strict=True):
         if size * n > total and is_divisible(path):
             begin = end - size
             first, last = (min(max(-(-i * total // n) - begin, 0), size) for i in (index, index + 1))
             if first < last:
-                mine.append(Share(name, path, first, last))
+                shares.append(Share(name, path, first, last))
         # The middle of the file is at (2 * end - size) / 2. If all files are empty, total is 0.
         elif min((2 * end - size) * n // (2 * total or 1), n - 1) == index:
-            mine.append(Share(name, path))
-    return mine, hashlib.sha256(json.dumps([*zip(names, sizes, strict=True)]).encode()).hexdigest()
+            shares.append(Share(name, path))
+    return shares, hashlib.sha256(json.dumps([*zip(names, sizes, strict=True)]).encode()).hexdigest()
 
 
 def encode_files(

@@ -49,7 +49,7 @@ _NAMES_ELSEWHERE = {
     "show_progress": "progress",
 }
 
-_META = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}  # names in code-point mode, by role
+_META = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}  # role → default name in code-point mode
 
 
 @overload

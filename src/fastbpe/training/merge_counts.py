@@ -41,7 +41,8 @@ SUFFIX = ".pieces"  # extension of the files of counts in a folder
 _ROWS = 1 << 16  # rows of a file that are added at a time
 # maximum bytes of the table for each byte of a file: a row of 13 bytes becomes an entry of about 100
 _TABLE_BYTES = 8
-# Up to 2**9 temporary files are open at once: half as many as systems usually allow a process.
+# Up to 2**9 temporary files are open at once: half as many as systems usually allow a process. With so many, the
+# table of one hash file takes _TABLE_BYTES / 2**9 of the input, the 64th that `PieceCounts.merge` mentions.
 _HASH_BITS = (2, 9)
 _STRETCHES_PER_HASH_FILE = 8  # a table for the pieces of a stretch should fit even if it has eight times its share
 _EVERYTHING = 1  # min_count that drops no piece
