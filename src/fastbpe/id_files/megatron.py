@@ -16,7 +16,6 @@ A document may have several sequences. They must be consecutive in the .bin; oth
 from __future__ import annotations
 
 import mmap
-from array import array
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -69,8 +68,8 @@ class MegatronIndex(NamedTuple):
             for first in range(0, self.n_sequences, _AT_ONCE):
                 n = min(_AT_ONCE, self.n_sequences - first)
                 lengths = read_integers(length_file, n, self.length_code)
-                expected = array("q", accumulate((length * self.unit for length in lengths), initial=at))
-                if min(lengths) < 0 or read_integers(start_file, n) != expected[:-1]:
+                expected = [*accumulate((length * self.unit for length in lengths), initial=at)]
+                if min(lengths) < 0 or read_integers(start_file, n).tolist() != expected[:-1]:
                     raise FormatError(
                         f"{self.path}: sequences {first} to {first + n - 1} are not consecutive in the .bin "
                         "file; write the dataset again"

@@ -88,6 +88,19 @@ def test_megatron_dataset_of_another_program_is_converted(tmp_path: Path, suffix
     assert (again.dtype, [document.tolist() for document in again]) == ("uint32", flat(documents))
 
 
+def test_huge_lengths_in_an_old_index_are_a_problem_of_the_index(tmp_path: Path) -> None:
+    write_megatron(tmp_path / "theirs", DOCUMENTS, 8, old=True)
+    index = bytearray((tmp_path / "theirs.idx").read_bytes())
+    n = struct.unpack_from("<q", index, 32)[0]
+    struct.pack_into("<2q", index, 56 + 16 * (n + 1), 1 << 62, 1 << 62)  # the lengths of the first two sequences
+    (tmp_path / "theirs.idx").write_bytes(index)
+    problems = verify_ids(tmp_path / "theirs.bin").problems
+    assert len(problems) == 1
+    assert "theirs.idx: sequences 0 to" in problems[0]
+    with pytest.raises(FormatError, match=r"theirs\.idx: sequences 0 to \d+ are not consecutive"):
+        merge_shards(tmp_path / "theirs.bin", tmp_path / "ours.bin", progress=False)
+
+
 def test_negative_ids_of_a_signed_dataset_are_not_converted(tmp_path: Path) -> None:
     write_megatron(tmp_path / "theirs", [[[1, 2], [-100]]], 4)
     with pytest.raises(FormatError, match=r"theirs\.bin: the id at position 2 is -100, but ids are at least 0"):
