@@ -33,7 +33,7 @@ from fastbpe.training.count_checks import check_neighbours_known
 from fastbpe.training.document_counting import read_again
 from fastbpe.training.options import ByteOptions, Run, limits_of, too_few_within, whole_number_of_ids
 from fastbpe.training.piece_counts import PieceCounts, added_up, table_of
-from fastbpe.training.runs import Merge, count_cut_runs, runs_of_sum, tokens_of, words_of
+from fastbpe.training.runs import Merge, check_ids, count_cut_runs, runs_of_sum, tokens_of, words_of
 from fastbpe.training.superword_options import BOUNDLESS, WORDS
 
 
@@ -90,7 +90,9 @@ def _train_on_runs(
             f"{next(iter(keywords))}= cannot be changed, because the words have been learned; leave it out"
         )
     run.reading.check_unused()
-    count = partial(runs_of_sum, runs, len(tokens_of(merges)))
+    n_ids = len(tokens_of(merges))
+    check_ids(runs, n_ids)
+    count = partial(runs_of_sum, runs, n_ids)
     return _finished(words, merges, options, run.reporter, count)
 
 

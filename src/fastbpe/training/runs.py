@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any, Literal
 
 from fastbpe._core.cache.two_phases import TwoPhases
@@ -48,6 +49,7 @@ from fastbpe.training.superword_options import WORDS, Superwords
 
 _BLOCK_UNITS = 1 << 18  # units of the parts in which a long document is counted
 _LINE_END = r"[0-9A-Za-z](?=[\r\n])"  # no piece continues after this character; see _core.text.safe_cuts
+_PIECES_AT_ONCE = 1 << 16
 _UNREACHED = 1 << 62  # count that no pair of neighbours reaches
 _TAIL_BYTES = 1 << 16  # bytes at the end of a text that are searched for a cut first
 _CUT = " cut "  # after the name of runs: the level, and facts about the neighbours
@@ -106,8 +108,27 @@ def count_runs(source: Source, words: Tokenizer, reading: ReadingOptions, report
     return count_documents(Corpus(source, reading), texts, reporter, "counting", make, *facts)
 
 
+def check_ids(runs: PieceCounts, n_ids: int) -> None:
+    """Raise TrainingError unless each piece is a run of two or more ids below n_ids.
+
+    A file of counts may contain any bytes, and `sequences_of` and the learner do not check ids.
+    """
+    last = n_ids - 1
+    greatest = (last >> 16, last >> 8 & 0xFF, last & 0xFF)  # an id takes three bytes, the lowest first
+    pieces = (piece for piece, _ in table_of(runs).items())
+    while batch := [*islice(pieces, _PIECES_AT_ONCE)]:
+        data = b"".join(batch)
+        are_runs = all(len(piece) >= 6 and len(piece) % 3 == 0 for piece in batch)
+        if not are_runs or max(zip(data[2::3], data[1::3], data[::3], strict=True)) > greatest:
+            raise TrainingError(
+                "these counts contain pieces that are not runs of the tokenizer's ids; count the runs again"
+            )
+
+
 def runs_of_sum(runs: PieceCounts, n_ids: int, least: int) -> Sequences:
     """Cut counted runs between neighbours that occur together fewer than `least` times.
+
+    Requires: `check_ids` has checked the runs.
 
     n_ids: one more than the greatest id.
     """

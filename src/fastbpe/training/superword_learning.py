@@ -45,6 +45,7 @@ from fastbpe.training.piece_counts import PieceCounts, table_of
 from fastbpe.training.runs import (
     by_lines,
     check_base,
+    check_ids,
     check_runs,
     level_of_runs,
     neighbours_in,
@@ -129,6 +130,7 @@ def _second_stage(
     """
     words = words_of_stage(first, start)
     if isinstance(sources, PieceCounts):
+        check_ids(sources, words.n_ids)
         counted, count_runs = sources, partial(runs_of_sum, sources, words.n_ids)
         neighbours = neighbours_in(sources, words.n_ids)
         floor = max(level_of_runs(sources), options.min_count)

@@ -321,3 +321,20 @@ def test_the_commands_count_runs_and_learn_from_them(
     assert "--neighbours needs --base MODEL" in capsys.readouterr().err
     assert main(["count-pieces", *texts, "-o", runs, "--force", "--superwords", "auto"]) == 1
     assert "--base" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("piece", [b"\x05\0\0\xff\xff\xff", b"\x05\0\0", b"\x05\0\0\x05\0\0\x05"])
+def test_pieces_that_are_not_runs_of_the_base_are_refused(piece: bytes, tmp_path: Path) -> None:
+    base = fastbpe.train(TEXTS, vocab_size=270, progress=False)
+    words = fastbpe.train(TEXTS, vocab_size=270, superwords="words", progress=False)
+    for tokenizer, superwords, learned in ((base, Superwords(), Superwords()), (words, words, "boundless")):
+        based: Any = {"base": tokenizer} if tokenizer is base else {}
+        counts = count_pieces(TEXTS, superwords=superwords, progress=False, **based)._plain()
+        other = PieceCounts({b"\0\0\0\0\0\0": 1, piece: 3})._plain()
+        changed = counts._replace(pieces=other.pieces, lengths=other.lengths, counts=other.counts)
+        (tmp_path / "a.pieces").write_bytes(b"".join(piece_counts_file.dump(changed)))
+        loaded = PieceCounts.load(tmp_path / "a.pieces")
+        with pytest.raises(TrainingError, match="not runs of the tokenizer's ids"):
+            fastbpe.train(
+                loaded, vocab_size=270 + (tokenizer is base), base=tokenizer, superwords=learned, progress=False
+            )
