@@ -301,6 +301,9 @@ def mixed(words: Sequence[Merge], superwords: Sequence[Merge]) -> tuple[list[Mer
 
     Returns:
         Merges of words, and of superwords, in the order of their ids; `merged` of each is its new id.
+
+    Raises:
+        TrainingError: a superword is more frequent than its words, so they were counted in different texts.
     """
     new_ids = {i: i for i in range(N_BYTES)}  # id in the lists → id in the result
     kept: tuple[list[Merge], list[Merge]] = ([], [])
@@ -310,6 +313,11 @@ def mixed(words: Sequence[Merge], superwords: Sequence[Merge]) -> tuple[list[Mer
         is_superword = k < len(superwords) and (i == len(words) or superwords[k].n > words[i].n)
         merge = superwords[k] if is_superword else words[i]
         i, k = i + (not is_superword), k + is_superword
+        if not new_ids.keys() >= {merge.left, merge.right}:
+            raise TrainingError(
+                f"a superword occurs {merge.n:,} times in these runs, more often than its words in their text: "
+                "count the runs in the text from which the words were learned, each part once"
+            )
         new_ids.setdefault(merge.merged, len(new_ids))
         kept[is_superword].append(Merge(new_ids[merge.left], new_ids[merge.right], merge.n, new_ids[merge.merged]))
     return kept

@@ -182,3 +182,11 @@ def test_the_commands_count_runs_and_learn_from_them(
     base = ["--base", "words.fbpe", "--superwords", "boundless"]
     assert main(["train", "a.runs", "b.runs", "-o", "made.fbpe", *base, *size]) == 0
     assert fastbpe.load("made.fbpe") == train(TEXTS, vocab_size=300, superwords="boundless")
+
+
+def test_runs_of_more_text_than_the_words_are_refused() -> None:
+    texts = ["of the end of the day", "the cat sat on the mat of the day"] * 2
+    words = fastbpe.train(texts, vocab_size=275, superwords="words", progress=False)
+    runs = fastbpe.count_pieces(texts, superwords=words, progress=False)
+    with pytest.raises(TrainingError, match="more often than its words"):
+        fastbpe.train(5 * runs, vocab_size=275, superwords="boundless", base=words, progress=False)
