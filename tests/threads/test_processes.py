@@ -64,6 +64,36 @@ print("done")
 
 
 @forking
+def test_child_forked_during_a_call_of_transformers_can_call() -> None:
+    """Another thread of the parent holds all locks that calls take; it does not exist in the child."""
+    pytest.importorskip("transformers")
+    code = """
+import tokenizers
+from transformers import PreTrainedTokenizerFast
+from fastbpe.transformers import accelerate, classes, handled_call
+from fastbpe.transformers.engine import engine_of
+made = tokenizers.Tokenizer(tokenizers.models.BPE({c: i for i, c in enumerate("ab")} | {"ab": 2}, [("a", "b")]))
+made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+hf = accelerate(PreTrainedTokenizerFast(tokenizer_object=made))
+expected = hf(["abab"])[0].ids
+held = threading.Event()
+def hold():
+    with classes._lock, engine_of(hf)._lock, handled_call._lock:
+        held.set()
+        time.sleep(300)
+threading.Thread(target=hold, daemon=True).start()
+assert held.wait(60)
+def call():
+    hf.backend_tokenizer.add_tokens(["<new>"])  # the next call makes the tables again
+    assert hf(["abab"])[0].ids == expected
+    assert classes.accelerated_class(PreTrainedTokenizerFast) is type(hf)
+in_child(call)
+print("done")
+"""
+    assert run_python(BEGIN + code) == "done\n"
+
+
+@forking
 def test_child_forked_during_a_cached_computation_can_encode() -> None:
     """The child has no such thread that could release the lock or finish its work."""
     code = """

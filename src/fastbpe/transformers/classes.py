@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.huggingface.rows import HandOver
 from fastbpe.transformers._quick import call_known, call_plain, encode_known, encode_text, tokens_of
 from fastbpe.transformers.decoding import decode, decode_batch
@@ -29,7 +30,7 @@ _ACCELERATED = "_fastbpe_accelerated"  # attribute of a class, so that picklers 
 _BESIDE_ENCODE = ("_convert_encoding", "_eventual_warn_about_too_long_sequence")
 _BEFORE_ENCODE = ("_get_padding_truncation_strategies", "set_truncation_and_padding")
 OWN_METHOD = "the tokenizer's class overrides the method"
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 _reached = threading.local()  # whether the class's own method has called `super()`
 _classes: dict[type, type] = {}
 

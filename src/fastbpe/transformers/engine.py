@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
 import weakref
 from collections import Counter
 from typing import Any
@@ -126,7 +125,7 @@ class Engine:
         self._built_post: Any = _NOT_READ  # the post-processor's state in the tables: it decides offsets
         self._frames: dict[tuple[bool, bool], Frame | None] = {}
         self._twin: Twin | None = None
-        self._lock = threading.RLock()  # for making tables, frames and twins
+        self._lock = ForkSafeLock()  # for making tables, frames and twins
         self.settings_lock = ForkSafeLock()
         self.n_changes = [0]
         if type(original) is tokenizers.Tokenizer:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.huggingface.inputs import Inputs
 from fastbpe.huggingface.rows import Plan
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.panics import as_errors
 from fastbpe.transformers.snapshot import Twin
 
-_lock = threading.Lock()  # twins are shared, and their settings change from call to call
+_lock = ForkSafeLock()  # twins are shared, and their settings change from call to call
 
 
 class Call(NamedTuple):
