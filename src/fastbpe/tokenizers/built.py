@@ -62,6 +62,7 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
         if is_written(described) or described["model"].get("dropout"):
             return Built(state, WrittenEngine(described, model), False, names)
         if not _has_ids_of_a_file(described):
+            # False: no proof that `native` decodes such ids as tokenizers does; `decode_slowly` does as it does
             return Built(state, with_added({**described, "model": model.state()}), False, names)
         made = None
         for decoder, decodes in _tries(described):

@@ -36,7 +36,7 @@ cdef struct Unit:
     uint32_t base  # 0: it has no children
     uint32_t parent
     uint32_t id  # id of the token that ends here; NONE: no token does
-    float score  # score of that token
+    float score  # score of that token; for a Segmenter of another kind than "sentence" 0
 
 
 cdef struct Key:

@@ -30,7 +30,8 @@
 enum {
     FB_ENTRY_PLAIN = 3,   /* limit on ids in an entry without packing */
     FB_ENTRY_IDS = 6,     /* limit on ids in an entry */
-    FB_ENTRY_ID_BITS = 20 /* bits of a packed id; greater ids go to the arena, but no published vocabulary has any */
+    FB_ENTRY_ID_BITS = 20 /* bits of a packed id; greater values go to the arena. No published vocabulary has such
+                             ids, but the values of a trace, ids with lengths, are greater */
 };
 
 typedef struct { /* 32 bytes, two to a cache line: see cache_state.pxd */

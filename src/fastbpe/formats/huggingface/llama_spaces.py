@@ -1,6 +1,7 @@
-"""White space in a tokenizer.json of the Llama kind: the normalizers for each of sentencepiece's options.
+"""White space in a tokenizer.json of a sentencepiece model, BPE or unigram: the normalizers for each option.
 
-The normalizers use regexes, because tokenizers' Strip removes all white space, and sentencepiece only spaces.
+The normalizers use regexes, because tokenizers' Strip removes all white space, and sentencepiece only spaces. An
+empty text stays empty: tokenizers' Replace does not change it, even with a regex that matches it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from fastbpe.model import METASPACE
 PREPEND = {"type": "Prepend", "prepend": METASPACE}
 _COLLAPSE = replace("Regex", " {2,}", " ")
 _TRIM = replace("Regex", r"\A | \z", "")
+# sentencepiece removes the spaces at the end of its output, where each is a U+2581: so it also removes a U+2581
+# with which the text itself ends. At the beginning it removes only the spaces of the text.
 _TRIM_MARKS = replace("Regex", rf"{METASPACE}+\z", "")
 _APPEND = replace("Regex", r"\z", METASPACE)
 _TRIM_MARKS_AND_APPEND = replace("Regex", rf"{METASPACE}*\z", METASPACE)
