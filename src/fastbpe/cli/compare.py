@@ -36,14 +36,14 @@ Prints a row for each group of texts and each tokenizer (-m, repeatable): tokens
 and characters per token, and the cost: the number of tokens, divided by the lowest number
 among the tokenizers. Each FILE is a group unless --by is given; with --by script, each line
 is a text, and its group is the script of most of its letters (Common: no letters). With two
-tokenizers, the command also shows the first place where their token boundaries differ.
-Special tokens in the text are treated as plain text. If a file cannot be read, the
-command reports it, compares the others (not with --parity), and exits with status 1.
+tokenizers, the command also shows the first place where their token boundaries differ (not
+with --csv). Special tokens in the text are treated as plain text. If a file cannot be read,
+the command reports it, compares the others (not with --parity), and exits with status 1.
 
 --judge also shows measures of a good vocabulary: the share of superwords (tokens with a
 space between other characters) among the tokens of the texts, the Renyi efficiency (of
-order 2.5; 1 means that all tokens are equally frequent), and the number of the vocabulary's
-ordinary tokens that the group's texts do not contain.
+order 2.5; 1 means that all tokens are equally frequent), and the number of unused tokens:
+ordinary tokens of the vocabulary that are not among the tokens of the group's texts.
 
 --parallel treats the FILEs as line-by-line translations of each other, one FILE per
 language. It adds a column with tokens per line; the total has their Gini coefficient

@@ -26,8 +26,10 @@ file, such as --pattern gpt2. Before OUT is written, its content is read back an
 --drop is given, must return the same ids for every token and for many pairs of tokens.
 
 Unigram models can be converted between sentencepiece's .model, tokenizer.json and .gguf.
-The command warns if texts with several equally good segmentations may get other ids.
-It also warns if a .gguf of a WordPiece or SuperBPE model gives some texts other ids."""
+The command warns if some texts may get other ids in the library of the new format: texts
+whose best two segmentations nearly tie, or texts with combining marks that the libraries
+normalize differently. It also warns if a .gguf of a WordPiece or SuperBPE model gives some
+texts other ids."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

@@ -29,9 +29,10 @@ to a chat API ({{"messages": [...], "tools": [...]}}). A FILE is one chat, a JSO
 chats, or JSON lines with a chat per line. The chat template of the model (-m FOLDER, or a
 .fbpe made from it; needs jinja2), or the one that --template chooses, turns each chat into
 text, and the tokens of that text are counted. gpt-oss needs no template: its format,
-harmony, is built in. For OpenAI's closed models the count is an estimate. A template is a
-program: it runs in a separate process, with limits on time (10 seconds per chat), memory
-and the length of the text.{documents.DETAILS}"""
+harmony, is built in. OpenAI's closed models (-m gpt-4o) need no template, either: the count
+is an estimate, because their format is not published. A template is a program: it runs in a
+separate process, with limits on time (10 seconds per chat), memory and the length of the
+text.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -66,7 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--template",
         metavar="NAME",
         help="with --messages: a .jinja, .jinja2 or .j2 file; the name of one of the model's other templates; "
-        "harmony; or openai (an estimate). Default: the model's own template",
+        "harmony; or openai (an estimate). Default: the model's own template; without it, harmony for gpt-oss and "
+        "openai for OpenAI's closed models",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 

@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--pattern",
         metavar="NAME_OR_REGEX",
-        help="split pattern, with --mode byte: cl100k (default), gpt2, ..., a regex, or none; with --base only if "
-        "the base is a file that does not store its pattern (.tiktoken, merges.txt)",
+        help="split pattern, with --mode byte: cl100k (default), gpt2, ..., a regex, or none (no splitting); with "
+        "--base only if the base is a file that does not store its pattern (.tiktoken, merges.txt)",
     )
     add(
         "--special",

@@ -84,8 +84,8 @@ def add_error_arguments(parser: argparse.ArgumentParser, title: str = "documents
     add(
         "--errors",
         choices=ERRORS,
-        help="strict: a document with bytes that are not UTF-8 cannot be read (default); replace: these bytes "
-        "become U+FFFD",
+        help="strict: a document with bytes that are not UTF-8 cannot be read, and --on-error decides (default); "
+        "replace: these bytes become U+FFFD, and the document is read",
     )
 
 

@@ -26,9 +26,10 @@ byte-order mark. Special tokens in the text are treated as plain text unless
 --allow-special or --forbid-special is given.
 
 With -o, the ids of all documents go into one file. If the command is interrupted, run
-it again: it continues where it stopped. Files are streamed, but a text file that is one
-document is kept whole in memory, unless the tokenizer has no normalizer and a split
-pattern similar to gpt2, cl100k, o200k or llama3.
+it again: it continues where it stopped. Files are streamed. A text file that is one
+document is streamed only if the tokenizer is byte-level, has no normalizer, and has the
+split pattern gpt2, cl100k, o200k, llama3 or another one for which repr(tokenizer) in Python
+shows "split by scanner" (not "scanner of lines"); otherwise it is kept whole in memory.
 With --shard I/N, N commands on one or several machines write one part each; a finished
 part is not written again.
 
@@ -36,8 +37,8 @@ With a tokenizer from `train --mode ids`, each FILE is a file, folder or pattern
 sequences of integers: one per line of text, per row of a .npy array, per document of a .bin
 or .idx file of ids, per line of .jsonl, or per row of .parquet or .arrow (--text-field: the
 field or column, default input_ids). With such a tokenizer, --shard, --lines, --separator,
---format, --allow-special, --forbid-special, --on-error and --errors are not allowed, and an
-interrupted command begins again.{documents.DETAILS}"""
+--format, --allow-special, --forbid-special, --on-error and --errors are not allowed. If the
+command is interrupted, run it again: it starts from the beginning.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest<|end|>\n' > words.txt

@@ -14,10 +14,11 @@ DETAILS = """
 
 Reads the shards that `fastbpe encode --shard` wrote, checks each against the hashes
 in its manifest, and writes the file that a run without --shard would have written,
-byte for byte. RUN is a folder of shards, the OUT that was passed to encode, or a file of
-ids (.bin, .idx, .npy, .parquet, .arrow). Several RUNs are joined in the given order;
-they must have the same tokenizer, the same dtype, and the same --document-start and
---document-end. The extension of OUT sets the format, so a single RUN can be converted."""
+byte for byte. RUN is one of three things: a folder of shards; the name that was passed to
+`fastbpe encode --shard` as -o OUT; or a file of ids (.bin, .idx, .npy, .parquet, .arrow).
+Several RUNs are joined in the given order; they must have the same tokenizer, the same
+dtype, and the same --document-start and --document-end. The extension of OUT sets the
+format, so a single RUN can be converted."""
 EXAMPLE = r"""
 example:
   $ printf 'low lower lowest\n' > a.txt; printf 'lower low\n' > b.txt
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "runs",
         metavar="RUN",
         nargs="+",
-        help="folder of shards, the OUT that was passed to encode, or a file of ids",
+        help="folder of shards; the name that was passed to `fastbpe encode --shard` as -o OUT; or a file of ids",
     )
     add("-o", "--output", metavar="OUT", required=True, help=f"file to write: {', '.join(SUFFIXES)}")
     add("--header", choices=HEADERS, help="write llm.c's header before the ids of a .bin file")

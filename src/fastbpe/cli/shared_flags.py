@@ -53,8 +53,8 @@ def add_model(
     group.add_argument(
         "--pattern",
         metavar="NAME_OR_REGEX",
-        help="split pattern, for formats that do not store it (.tiktoken, merges.txt): gpt2, cl100k, o200k, ..., "
-        "a regex, or none",
+        help="split pattern, only for formats that do not store it (.tiktoken, merges.txt): gpt2, cl100k, o200k, "
+        "..., a regex, or none (no splitting)",
     )
     group.add_argument(
         "--special",
@@ -63,7 +63,7 @@ def add_model(
         type=token_and_id,
         help="define a special token and its id (repeatable); these replace all special tokens of the "
         "vocabulary file. Not for a sentencepiece model as .model, .fbpe or .gguf, which defines its own, "
-        "or for a tokenizer of integers",
+        "or for a tokenizer from `train --mode ids`",
     )
 
 

@@ -41,8 +41,9 @@ def merge_shards(
     most the folder OUT.partial. The output may have another format than the inputs; merging one file converts it.
 
     Args:
-        path: a folder of shards, the output that they were written for, or one file of ids (.bin, .idx, .npy,
-            .parquet, .arrow); or a list of these, joined in its order.
+        path: a folder of shards; or the path that was passed as out= to the calls of `encode_files` or
+            `write_shard` that wrote shards; or one file of ids (.bin, .idx, .npy, .parquet, .arrow); or a list of
+            these, joined in its order.
         out: the merged file; its extension sets the format, as for `encode_files`.
         progress: as for `encode_files`; the phase is "merging", in bytes of ids.
         overwrite: replace an output that exists.
