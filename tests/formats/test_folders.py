@@ -326,6 +326,23 @@ def test_special_tokens_are_read_from_files_beside_a_sentencepiece_model(tmp_pat
         fastbpe.load(tmp_path)
 
 
+@pytest.mark.parametrize("side", ["lstrip", "rstrip"])
+def test_normalized_token_that_strips_is_refused_beside_a_model_with_escaped_spaces(
+    tmp_path: Path, side: str
+) -> None:
+    """Only where spaces have become U+2581 are such tokens searched, so transformers strips none."""
+    pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"<s>", 0.0, PieceType.CONTROL), (b"a", -1.0, PieceType.NORMAL)]
+    plain = {"add_dummy_prefix": False, "remove_extra_whitespaces": False}
+    (tmp_path / "tokenizer.model").write_bytes(model_of(pieces, normalizer=plain))
+    token = {"content": "<x>", "normalized": False, side: True}
+    fill(tmp_path, special_tokens_map={"pad_token": token})
+    ids = {"lstrip": [2, 3, 0, 2], "rstrip": [2, 0, 3, 2]}[side]  # 0: spaces, which the model lacks
+    assert fastbpe.load(tmp_path).encode("a  <x>  a", allowed_special="all") == ids
+    fill(tmp_path, special_tokens_map={"pad_token": {**token, "normalized": True}})
+    with pytest.raises(FormatError, match=r"added token '<x>' that fastbpe does not support in a model with U\+2"):
+        fastbpe.load(tmp_path)
+
+
 def test_sentencepiece_models_are_recognised() -> None:
     for name in ("llama2_tokenizer.model", "mistral_v3_tokenizer.model", "bpemb_en_wiki_vs100000.model"):
         assert fastbpe.load(data_file("vocab", name)).mode == "codepoint"

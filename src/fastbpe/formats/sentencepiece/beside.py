@@ -101,8 +101,11 @@ def _with_flags(
     changes = spec["add_dummy_prefix"] or spec["remove_extra_whitespaces"] or spec["precompiled_charsmap"]
     if unlike is None and changes and any(token.normalized for token in added):
         unlike = "a normalizer, whose result is searched for added tokens with 'normalized'"
+    stripping = [token for token in added if token.normalized and (token.lstrip or token.rstrip)]
+    if unlike is None and stripping:
+        unlike = "U+2581 for spaces: where 'normalized' tokens are searched, 'lstrip' and 'rstrip' find none"
     if unlike is not None:
-        token = next(token for token in added if not _is_plain(token, model))
+        token = next(token for token in (*stripping, *added) if not _is_plain(token, model))
         raise FormatError(
             f"{where}: the files next to it set flags of the added token {token.content!r:.60} that fastbpe "
             f"does not support in a model with {unlike}; pass the tokenizer.json of this model, or "
