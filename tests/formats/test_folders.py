@@ -233,7 +233,7 @@ def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
         ),
         (
             {"special_tokens_map": {"additional_special_tokens": {"content": "<e>"}}},
-            "additional_special_tokens: transformers accepts only a list of tokens here, not an object",
+            "additional_special_tokens: transformers accepts only a list of tokens in this file, not an object",
         ),
         (
             {"tokenizer_config": {"additional_special_tokens": 5}},

@@ -240,7 +240,7 @@ def test_unsupported_folder_names_the_reason(config: dict[str, Any], said: str, 
         ({"vocab": b"a@@ 1\n\nb 2\n"}, r"vocab\.txt: line 2 has no token"),
         (
             {"vocab": b"a@@ 1\na@@ 2\n"},
-            r"vocab\.txt: it lists the token 'a@@' twice, or the class adds this token itself",
+            r"vocab\.txt: it lists the token 'a@@' twice, or its class in transformers adds this token itself",
         ),
         ({"vocab": b"a\xff 1\n"}, r"vocab\.txt: not UTF-8: invalid byte 0xff at offset 1"),
     ],

@@ -249,11 +249,11 @@ def test_dictionary_of_bartpho_gives_the_ids_of_pieces(tmp_path: Path) -> None:
         ({"dictionary": b"a 1\n\nb 1\n"}, r"dict\.txt: line 2 has no token"),
         (
             {"dictionary": b"a 1\na 2\n"},
-            r"dict\.txt: it lists the token 'a' twice, or the class adds this token itself",
+            r"dict\.txt: it lists the token 'a' twice, or its class in transformers adds this token itself",
         ),
         (
             {"dictionary": b"a 1\n</s> 2\n"},
-            r"dict\.txt: it lists the token '</s>' twice, or the class adds this token itself",
+            r"dict\.txt: it lists the token '</s>' twice, or its class in transformers adds this token itself",
         ),
         ({"dictionary": b"a\xff 1\n"}, r"dict\.txt: not UTF-8: invalid byte 0xff at offset 1"),
         ({"pad_token": None}, "the class BartphoTokenizer needs a pad_token"),

@@ -251,5 +251,5 @@ def check_refused_arguments(folder: Path) -> None:
     """Check that `load` refuses the arguments that the files or the class of a folder decide."""
     with pytest.raises(fastbpe.FormatError, match="contains its own split pattern"):
         fastbpe.load(folder, pattern="gpt2")
-    with pytest.raises(fastbpe.FormatError, match="the class has its own special tokens"):
+    with pytest.raises(fastbpe.FormatError, match="class in transformers set the special tokens"):
         fastbpe.load(folder, special_tokens={"<x>": 9})

@@ -123,5 +123,6 @@ class KnownIds:
             elif self._has_token is not None and not self._has_token(token_id):
                 said = "which has no token in the vocabulary"
             if said:
-                way_out = AGAIN if part.about else "these ids are of another vocabulary, or not ids of this dtype"
+                other = f"these ids are of another vocabulary, or their dtype is not {part.dtype}"
+                way_out = AGAIN if part.about else other
                 raise FormatError(f"{part.path}: the id at position {place} is {token_id}, {said}; {way_out}")

@@ -352,7 +352,7 @@ def check_like(part: Part, first: Part, *, is_same_run: bool = True) -> None:
         ("dtype", first.dtype, part.dtype),
         ("list of ids before each document", first.about.get("before"), part.about.get("before")),
         ("list of ids after each document", first.about.get("after"), part.about.get("after")),
-        ("plan of its shards", *plans),
+        ("hash of the names and sizes of all inputs", *plans),
     ):
         if expected != found:
             raise FormatError(
@@ -408,7 +408,7 @@ def _manifest(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     ):
         if manifest[name] != about.get(other):
             raise FormatError(
-                f"{place}: its {name} is {manifest[name]!r:.70}, but {about.get(other)!r:.70} in "
+                f"{place}: {name!r} is {manifest[name]!r:.70}, but {other!r} is {about.get(other)!r:.70} in "
                 f"{path.name}.json; {_SHARD_AGAIN}"
             )
     for output in manifest["outputs"]:

@@ -75,9 +75,9 @@ def fetch(name: str) -> Fetched:
             return Fetched(path, file.sha256, is_new=False, is_checked=True)
     if file.url is None:
         raise DownloadError(
-            f"{name}: fastbpe cannot download {file.name} (SHA-256 {file.sha256}), which is a converted file; put "
-            f"your copy into a folder that FASTBPE_VOCAB_DIR names, or run fastbpe fetch {file.repository} and "
-            f"load {file.repository}"
+            f"{name}: fastbpe cannot download {file.name} (SHA-256 {file.sha256}), which was converted from the "
+            f"vocabulary of {file.repository}; put your copy into a folder that FASTBPE_VOCAB_DIR names, or run "
+            f"fastbpe fetch {file.repository} and load {file.repository}"
         )
     content = download(file.url)
     check_hash(content, file.url, file.sha256)

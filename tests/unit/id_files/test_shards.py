@@ -332,11 +332,11 @@ def test_manifest_that_does_not_fit_its_files_is_named(three: Path, tmp_path: Pa
     good = place.read_bytes()
     manifest = json.loads(good)
     for change, message in (
-        ({"ids": 3}, r"manifest\.json: its ids is 3, but \d+ in out-00001-of-00003\.bin\.json"),
+        ({"ids": 3}, r"manifest\.json: 'ids' is 3, but 'count' is \d+ in out-00001-of-00003\.bin\.json"),
         ({"shard": 2}, r"manifest\.json: it describes shard 2/3, but its name says 1/3; rename"),
         ({"documents": "3"}, r"manifest\.json: 'documents' is '3', not an integer"),
         ({"outputs": [5]}, r"manifest\.json: 'outputs\[0\]' is 5, not an object"),
-        ({"plan": "x"}, r"out-00001-of-00003\.bin: its plan of its shards|00001.*plan"),
+        ({"plan": "x"}, r"out-00001-of-00003\.bin: its hash of the names and sizes of all inputs|00001.*plan"),
     ):
         place.write_text(json.dumps({**manifest, **change}))
         with pytest.raises(FormatError, match=message):

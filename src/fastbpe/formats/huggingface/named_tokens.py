@@ -349,7 +349,9 @@ class _Values:
         others = values.get(_EXTRA)
         place = places.get(_EXTRA, self.where)
         if isinstance(others, Definition):
-            raise FormatError(f"{place}: {key}: transformers accepts only a list of tokens here, not an object")
+            raise FormatError(
+                f"{place}: {key}: transformers accepts only a list of tokens in this file, not an object"
+            )
         if others is not None and not isinstance(others, list):
             raise FormatError(
                 f"{place}: {key}: transformers accepts only a list of tokens, or an object of names and tokens, "

@@ -100,7 +100,9 @@ def failing(where: str) -> Callable[[str], NoReturn]:
 def refuse_special_tokens(special_tokens: Mapping[str, int] | None, where: str) -> None:
     """Raise FormatError for the argument special_tokens: the files have their own."""
     if special_tokens is not None:
-        raise FormatError(f"{where}: the class has its own special tokens; leave special_tokens= out")
+        raise FormatError(
+            f"{where}: the files and their class in transformers set the special tokens; leave special_tokens= out"
+        )
 
 
 def read_vocabulary(path: str) -> dict[str, int]:
@@ -142,5 +144,7 @@ def read_dictionary(path: str, first: Iterable[str], token_of: Callable[[str], s
     found = {token: i for i, token in enumerate([*known, *listed])}
     if len(found) < len(known) + len(listed):
         twice, _ = Counter([*known, *listed]).most_common(1)[0]
-        raise FormatError(f"{path}: it lists the token {twice!r:.60} twice, or the class adds this token itself")
+        raise FormatError(
+            f"{path}: it lists the token {twice!r:.60} twice, or its class in transformers adds this token itself"
+        )
     return found
