@@ -90,9 +90,10 @@ ROWS: dict[str, list[Row]] = {
         Row("decode decode_batch decode_to_numpy", TURNS, "the number of ids", RESULT),
         Row("token_to_id id_to_token is_special_token", SHORT, ONE, KEPT),
         Row(
-            "base_size fingerprint merges mode n_vocab special_tokens training_report vocab_size",
+            "base_size fingerprint mode n_vocab special_tokens training_report vocab_size",
             *(SHORT, TABLES, RESULT),
         ),
+        Row("merges", TURNS, TABLES, RESULT),
         Row("from_merges id_map with_special_tokens", TURNS, TABLES, RESULT),
         Row("load save", FILES, TABLES, "a copy of the vocabulary"),
         Row("export", RELEASES, TABLES, "a copy of the vocabulary"),
@@ -100,12 +101,12 @@ ROWS: dict[str, list[Row]] = {
     ],
     "PieceCounts": [
         Row(
-            "get mode n_bytes n_pieces n_pruned n_skipped options pattern runs_of special_tokens",
+            "get mode n_bytes n_pruned n_skipped options pattern runs_of special_tokens",
             SHORT,
             ONE,
             RESULT,
         ),
-        Row("items keys values pruned check_made_by", TURNS, "the number of pieces", RESULT),
+        Row("items keys values n_pieces pruned check_made_by", TURNS, "the number of pieces", RESULT),
         Row("load", FILES, "the number of pieces", "pages of the file"),
         Row("save to_parquet", RELEASES, "the number of pieces", "a copy of the counts"),
         Row("merge", RELEASES, "the files", "max_memory_bytes"),
@@ -138,12 +139,13 @@ HEAD = """\
 
 Any number of threads may make any call on this page at the same time, on shared tokenizers, sequence tokenizers
 and counts. A child process that was forked at any moment may make any call, too, whatever the parent's threads
-were doing. The rows name the exceptions.
+were doing. If a call allows less, its row says so.
 
 | column | meaning |
 |---|---|
 | GIL: yes | a long call releases the GIL, so other threads run at the same time |
-| GIL: in turns | the call holds the GIL, but releases it every few milliseconds, as Python code does |
+| GIL: in turns | the call holds the GIL, but releases it every few milliseconds, as Python code does. \
+It keeps the GIL while it makes one long list, such as the counts of all pieces |
 | GIL: for files | the call holds the GIL, but releases it while the system reads or writes |
 | GIL: short | the call holds the GIL for microseconds; the first call may hold it until a table is built |
 | time grows with | time is at most O(n log n) in this quantity: no text, file or pattern makes it quadratic |
