@@ -115,7 +115,7 @@ def test_long_sequences_are_one_line(run: Run) -> None:
         ),
         (
             ["verify", "codes.fbpe", "-m", "codes.fbpe"],
-            ["of integers, but codes.fbpe is not a file of ids"],
+            ["codes.fbpe: not a file of ids or a folder", "a tokenizer for sequences of integers"],
         ),
         (
             [*TRAIN, "codes.txt", "--option", "a=b"],

@@ -52,8 +52,8 @@ def rendered(template: str, runs: Sequence[Mapping[str, Any]], limits: Limits) -
     """
     if getattr(sys, "frozen", False):  # sys.executable is the program itself, such as PyInstaller's
         raise RenderingError(
-            "chat template: a program without Python cannot start the process that renders it; call "
-            "count_messages, which renders a trusted template in this process, or run fastbpe with Python"
+            "chat template: a program without Python cannot start the process that renders it; run fastbpe with "
+            "Python or, if you trust the template, call count_messages, which renders it in the program itself"
         )
     import subprocess  # here: `fastbpe count` starts this module, and only --messages needs it
 

@@ -147,7 +147,8 @@ def _verify_vocabulary(
 ) -> _Outcome:
     if isinstance(model, SequenceTokenizer):
         raise FormatError(
-            f"{args.model}: this tokenizer encodes sequences of integers, but {path} is not a file of ids"
+            f"{path}: not a file of ids or a folder of shards; verify accepts nothing else with "
+            f"{args.model}, a tokenizer for sequences of integers"
         )
     pattern, special = flags_of(args)
     if model is not None and (format := _lacking_format(Path(path))):  # take the missing parts from the original

@@ -329,7 +329,7 @@ class _OfBuilt:
                 )
             raise FormatError(
                 f"{puts} token {content!r:.60} into texts, but the vocabulary lacks it, and there is no unknown "
-                "token: add it to the vocabulary"
+                f"token: add {content!r:.60} to the vocabulary"
             )
         return content, token_id
 

@@ -151,9 +151,9 @@ def test_bad_batch_raises_type_error(batch: Any) -> None:
 
 @pytest.mark.parametrize("source", [[0, 1, 0, 1], range(3)])
 def test_single_sequence_in_place_of_a_batch_is_told_the_way_out(source: Any) -> None:
-    with pytest.raises(TypeError, match=r"sequence 0: .*to pass a single sequence, put it into a list"):
+    with pytest.raises(TypeError, match=r"sequence 0: .*to pass one sequence, pass \[sequence\]"):
         train(source)
-    with pytest.raises(TypeError, match="to pass a single sequence, put it into a list"):
+    with pytest.raises(TypeError, match=r"to pass one sequence, pass \[sequence\]"):
         TOKENIZER.encode_batch(source)
 
 

@@ -215,6 +215,6 @@ def test_frozen_program_does_not_start_itself_as_the_worker(monkeypatch: pytest.
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "executable", "/no/program")  # of a program without Python
     with pytest.raises(
-        RenderingError, match=r"a program without Python cannot start .*; call count_messages, which"
+        RenderingError, match=r"a program without Python cannot start .* trust the template, call count_messages,"
     ):
         rendered("{{ 1 }}", [{}], Limits(1, 1 << 30, 9))

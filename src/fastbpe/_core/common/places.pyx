@@ -14,7 +14,7 @@ cdef int places_reserve(Places* places, size_t n_more) except -1 nogil:
         items = <size_t*> grown(places.items, places.n * size, places.capacity * size, capacity * size)
         if items == NULL:
             with gil:
-                raise MemoryError(f"no memory for the places of {capacity} bytes")
+                raise MemoryError(f"no memory for the source offsets of {capacity} bytes")
         places.items = items
         places.capacity = capacity
     return 0

@@ -157,7 +157,7 @@ cdef class Sequences:
             where = "" if self._is_one else f"sequence {self._first + self.n}: "
             hint = ""
             if not self._is_one and hasattr(sequence, "__index__"):
-                hint = "; to pass a single sequence, put it into a list"
+                hint = "; to pass one sequence, pass [sequence]"
             raise TypeError(
                 f"{where}a sequence of integers must be a list, tuple, range or array, not "
                 f"{type(sequence).__name__}{hint}"

@@ -39,7 +39,7 @@ cdef class PieceIdTable:
         self._ends = <uint32_t*> malloc((self._n + 1) * sizeof(uint32_t))
         self._ids = <uint32_t*> malloc((self._n + 1) * sizeof(uint32_t))
         if self._items == NULL or self._ends == NULL or self._ids == NULL:
-            raise MemoryError(f"no memory for {self._n} runs")
+            raise MemoryError(f"no memory for {self._n} runs of unknown characters")
         for i, run in enumerate(sorted(runs, key=lambda run: (len(run), [*run]))):
             for item in run:
                 self._items[at] = item

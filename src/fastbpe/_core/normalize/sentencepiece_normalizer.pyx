@@ -49,7 +49,8 @@ cdef int check_n_bytes(size_t n) except -1 nogil:
     if n >= NONE - 1:
         with gil:
             raise OverflowError(
-                f"{n} bytes of text: the limit for pieces and offsets is 2**32 - 3 bytes; cut the text"
+                f"{n} bytes of text: the limit for calls that return pieces or offsets is 2**32 - 3 bytes; cut the "
+                "text"
             )
     return 0
 

@@ -102,7 +102,7 @@ cdef class PieceTable:
     cdef int _enter(self) except -1:
         # A second thread could find the table half grown.
         if not claim(&self._busy):
-            raise RuntimeError("another thread is adding to these pieces; give each thread its own")
+            raise RuntimeError("another thread is using this table of pieces; give each thread its own table")
         return 0
 
     def abandon(self):

@@ -75,7 +75,8 @@ cdef class WordRunCounter(RunCounter):
 
     words: Vocabulary – the tokens of words.
     members: bytes – by id: 1 if a run may have this token.
-    RunCounter explains the other arguments. The splitter must have no safe cuts, because runs cross them.
+    RunCounter explains the other arguments. The splitter must have no safe cuts, because runs of words cross
+    them.
     """
 
     cdef readonly Vocabulary words
@@ -86,7 +87,7 @@ cdef class WordRunCounter(RunCounter):
         if <size_t> PyBytes_GET_SIZE(members) != words.tables.n_ids:
             raise ValueError(f"{len(members)} members for {words.n_ids} ids")
         if self.splitter.cuttable:
-            raise ValueError("the splitter must have no safe cuts, because runs cross them")
+            raise ValueError("the splitter must have no safe cuts, because runs of words cross them")
         self.words, self._owner = words, members
         self._members = <const uint8_t*> PyBytes_AS_STRING(members)
 

@@ -30,7 +30,7 @@ def each_sequence(source: Iterable[Any], name: str = "a batch") -> Iterator[Any]
     if n_dimensions is not None and n_dimensions != 2:
         raise TypeError(
             f"{name} must be an iterable of sequences or an array of two dimensions, but this array has "
-            f"{n_dimensions}; to pass a single sequence, put it into a list"
+            f"{n_dimensions}; to pass one sequence, pass [sequence]"
         )
     source = items_in(source, name)
     if isinstance(source, str) or not isinstance(source, Iterable):
