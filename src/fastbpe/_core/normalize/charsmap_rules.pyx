@@ -92,7 +92,10 @@ cdef class Rules:
                 self._link(first, following)
                 bad = self._check(first, following, seen, bases, todo)
             if bad:
-                raise FormatError(f"precompiled_charsmap: unit {bad - 1} of the trie points outside or back to itself")
+                raise FormatError(
+                    f"precompiled_charsmap: unit {bad - 1} of the trie points outside the trie or the replacements, "
+                    "or closes a loop"
+                )
             with nogil:
                 self._mark(first, following, starts)
         finally:
