@@ -87,8 +87,8 @@ def test_null_rows_are_left_out_of_shards_counted_and_named(cluster: Cluster, tm
         )
         assert "".join(map(tokenizer.decode, fastbpe.open_ids(tmp_path / "a.bin"))) == wanted
         assert summary.n_skipped == len(summary.skipped) == (3 if errors == "strict" else 2)
-        assert "0: document 1 is None" in summary.skipped[0]
-        assert "1: document 1 is None" in summary.skipped[-1]
+        assert "0: document 1 (counted from 0) is None" in summary.skipped[0]
+        assert "1: document 1 (counted from 0) is None" in summary.skipped[-1]
 
 
 def test_bytes_that_are_not_utf8_are_an_error_or_replaced(cluster: Cluster) -> None:

@@ -229,7 +229,8 @@ def _files_and_documents(
         elif isinstance(item, (str, bytes)):
             yield item
         else:
-            raise TypeError(f"document {number} of the source is {type(item).__name__}, not str or bytes")
+            which = f"document {number} of the source (counted from 0)"
+            raise TypeError(f"{which} is {type(item).__name__}, not str or bytes")
 
 
 def _check_effects(formats: Iterable[str], reading: ReadingOptions) -> None:

@@ -68,13 +68,14 @@ def _checked(text: object, number: int, job: Job) -> Document:
     """
     if isinstance(text, str):
         return text
+    which = f"document {number} (counted from 0)"
     if text is None and job.on_error == "skip":
-        raise FormatError(f"document {number} is None (null)")
+        raise FormatError(f"{which} is None (null)")
     if not isinstance(text, bytes):
         way_out = '; remove it, or pass on_error="skip"' if text is None else ""
-        raise TypeError(f"document {number} is {type(text).__name__}, not str or bytes{way_out}")
+        raise TypeError(f"{which} is {type(text).__name__}, not str or bytes{way_out}")
     if (at := n_valid(text)) == len(text):
         return text
     if job.errors == "replace":
         return text.decode(errors="replace")
-    raise FormatError(f"document {number} is not UTF-8: invalid byte 0x{text[at]:02x} at offset {at}; {CONVERT}")
+    raise FormatError(f"{which} is not UTF-8: invalid byte 0x{text[at]:02x} at offset {at}; {CONVERT}")

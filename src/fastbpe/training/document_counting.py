@@ -193,7 +193,7 @@ def count_texts(
     def parts_of(document: Document, index: int) -> Iterable[tuple[int, int]] | None:
         if not may_cut or len(document) < counting_threads.LONG_TEXT_UNITS:
             return None
-        return parts(document, counting_threads.BATCH_UNITS, f"document {index} of the source")
+        return parts(document, counting_threads.BATCH_UNITS, f"document {index} of the source (counted from 0)")
 
     with limited_tables(reading.max_memory_bytes, n_threads) as (spill, limit):
         threads = CountingThreads(lambda: make_counter(splitter, spill=spill, limit=limit), add)

@@ -158,7 +158,7 @@ def test_run_that_fails_uploads_nothing(code_tokenizer: Tokenizer, place: str, c
     for shard in (None, (1, 2)):
         with pytest.raises(FormatError, match=r"z\.jsonl:1: no object with a field 'text'"):
             code_tokenizer.encode_files(f"{place}/corpus", f"{place}/ids/out.bin", shard=shard)
-    with pytest.raises(TypeError, match="document 1 is int"):
+    with pytest.raises(TypeError, match=r"document 1 \(counted from 0\) is int"):
         fastbpe.write_shard(code_tokenizer, ["a", 5], RemotePath("memory://no/out.bin"), (0, 1))  # type: ignore[list-item]
     files, name = fsspec.core.url_to_fs(f"{place}/ids", use_listings_cache=False)
     left = [path for path in files.find(name) if ".partial/" not in path]  # left by a local run, which may resume

@@ -196,20 +196,20 @@ def test_rows_of_an_engine_are_left_out_counted_and_named(code_tokenizer: Tokeni
     rows = ["a", None, b"b \xff", b"c", *[None] * 20]
     out = tmp_path / "a.bin"
     for wrong, error, message in (
-        (None, TypeError, "document 1 is NoneType"),
-        (b"b \xff", FormatError, "document 1 is not UTF-8: .* 0xff at offset 2"),
+        (None, TypeError, r"document 1 \(counted from 0\) is NoneType"),
+        (b"b \xff", FormatError, r"document 1 \(counted from 0\) is not UTF-8: .* 0xff at offset 2"),
     ):
         with pytest.raises(error, match=message):
             fastbpe.write_shard(code_tokenizer, ["a", wrong], out, (0, 1))
     assert list(tmp_path.iterdir()) == []
     summary = fastbpe.write_shard(code_tokenizer, rows, out, (0, 1), on_error="skip")
     assert (summary.n_documents, summary.n_skipped, len(summary.skipped)) == (2, 22, 10)
-    said = "document 2 is not UTF-8: invalid byte 0xff at offset 2"
+    said = "document 2 (counted from 0) is not UTF-8: invalid byte 0xff at offset 2"
     assert summary.skipped[1] == said + '; convert it first, or pass errors="replace"'
     assert written(out) == code_tokenizer.encode_ordinary_batch(["a", "c"])
     summary = fastbpe.write_shard(code_tokenizer, rows, out, (0, 1), on_error="skip", errors="replace")
     assert (summary.n_skipped, written(out)) == (21, code_tokenizer.encode_ordinary_batch(["a", "b \ufffd", "c"]))
-    with pytest.raises(TypeError, match="document 0 is int"):
+    with pytest.raises(TypeError, match=r"document 0 \(counted from 0\) is int"):
         fastbpe.write_shard(code_tokenizer, [5], out, (0, 1), on_error="skip")  # type: ignore[list-item]
 
 

@@ -251,7 +251,7 @@ def test_input_sentence_size_takes_the_first_or_a_sample() -> None:
 
 
 def test_invalid_utf8_is_refused_or_replaced() -> None:
-    with pytest.raises(ValueError, match=r"document 1 of the source is not UTF-8: .*0xff"):
+    with pytest.raises(ValueError, match=r"document 1 of the source \(counted from 0\) is not UTF-8: .*0xff"):
         learned([b"ab", b"ab\xff"])
     assert "�" in pieces([b"ab\xff"], errors="replace")
 

@@ -135,7 +135,7 @@ def test_empty_text_gives_no_counts() -> None:
 
 @pytest.mark.parametrize("bad", [None, 5, ["a"]])
 def test_document_of_wrong_type_is_named(bad: Any) -> None:
-    with pytest.raises(TypeError, match=f"document 1 of the source is {type(bad).__name__}, not str or bytes"):
+    with pytest.raises(TypeError, match=rf"document 1 of .* \(counted from 0\) is {type(bad).__name__}, not "):
         count(["a", bad])
 
 
@@ -143,10 +143,12 @@ def test_document_of_wrong_type_is_named(bad: Any) -> None:
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_invalid_utf8_in_bytes_is_named_or_replaced(num_threads: int) -> None:
     source = [b"good " * 30, b"ok", b"bad \xff", b"\xfe"] + [b"good"] * 100
-    with pytest.raises(ValueError, match="document 2 of the source is not UTF-8: invalid byte 0xff at offset 4"):
+    with pytest.raises(ValueError, match=r"document 2 of .* \(counted from 0\) is not UTF-8: .* 0xff at offset 4"):
         count(source, num_threads=num_threads)
     long = b"word " * 100 + b"\xc3("
-    with pytest.raises(ValueError, match="document 1 of the source is not UTF-8: invalid byte 0xc3 at offset 500"):
+    with pytest.raises(
+        ValueError, match=r"document 1 of .* \(counted from 0\) is not UTF-8: .* 0xc3 at offset 500"
+    ):
         count(["a", long], pattern="cl100k", num_threads=num_threads)
     found = count([*source, long], errors="replace", num_threads=num_threads)
     assert list(found.items()) == counted_slowly(

@@ -542,7 +542,7 @@ def test_interrupt_in_the_generator_ends_training() -> None:
 
 @pytest.mark.parametrize("item", [None, 5, ["a"], bytearray(b"a")])
 def test_document_of_wrong_type_is_named(item: object) -> None:
-    message = f"document 1 of the source is {type(item).__name__}, not str or bytes"
+    message = rf"document 1 of the source \(counted from 0\) is {type(item).__name__}, not str or bytes"
     with pytest.raises(TypeError, match=message):
         train(["a", item])
 

@@ -40,6 +40,8 @@ cdef class TextViews:
         cdef size_t at = start + first_invalid(data + start, end - start)
         if at < end:
             with gil:
-                subject = "text is" if self._first is None else f"document {self._first + i} of the source is"
+                subject = "text is"
+                if self._first is not None:
+                    subject = f"document {self._first + i} of the source (counted from 0) is"
                 raise not_utf8(subject, data[at], at)
         return 0
