@@ -249,7 +249,7 @@ class _Finder(MetaPathFinder, Loader):
         """Create a stand-in again, or return a submodule of the drop-in."""
         is_face = "." not in spec.name
         module = _stand_in(spec.name) if is_face else importlib.import_module(f"fastbpe.{spec.name}")
-        spec.loader_state = module.__spec__
+        spec.loader_state = module.__spec__  # for `exec_module`
         return module
 
     def exec_module(self, module: ModuleType) -> None:

@@ -24,9 +24,9 @@ from fastbpe.cluster.arrow_columns import (
     check_output,
     with_ids,
 )
-from fastbpe.cluster.counting import NUMBERS, Counting, check_options, count_part, counts_of_rows, reduce_rows
+from fastbpe.cluster.counting import NUMBERS, Counting, check_options, count_texts, counts_of_rows, reduce_rows
 from fastbpe.cluster.workers import naming_lack_of_memory, worker_error
-from fastbpe.cluster.writing import Writing, check_shards, number_shards, summary_of_rows, unnumbered, write_part
+from fastbpe.cluster.writing import Writing, check_shards, number_shards, summary_of_rows, unnumbered, write_texts
 from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.remote import absolute, as_path
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -39,7 +39,9 @@ __all__ = ["count_pieces", "encode", "write_shards"]
 
 _FAN_IN = 8  # results that a task adds up
 _BITS = 4  # counts come in 16 parts, so that a cell of a table stays small
-_RESULT_BITS = 12  # low bits of a result's number: its place in its table, of at most 4,096 results
+# Low bits of a result's number: its place in its table, which one task of Ray Data has made. There is a result for
+# each block of the task, and a task has far fewer than 4,096.
+_RESULT_BITS = 12
 _MAX_RETRIES = 3  # retries of a task, as by default in Spark
 _END_SECONDS = 60  # to wait for tasks that were cancelled
 _Rows = list[tuple[int, bytes]]
@@ -178,7 +180,7 @@ def write_shards(
         how = Writing(column, sent, tokenizer.fingerprint, absolute(place), None, options)
         rows = _written(ray, dataset.select_columns([column]), how, os.fspath(out))
         if not rows:
-            rows = [write_part([], how, 0, "no blocks")]
+            rows = [write_texts([], how, 0, "no blocks")]
         summary = summary_of_rows(rows, target, len(rows))
         number_shards(place, target, len(rows))
     return summary
@@ -191,7 +193,8 @@ def _count(how: Counting, batch: Any) -> Any:
     import pyarrow
 
     with naming_lack_of_memory(_name(batch)):
-        rows = list(count_part([batch], how, 0, _name(batch)))
+        # 0: Ray Data does not tell the number of the block; `_number` adds it.
+        rows = list(count_texts([batch], how, 0, _name(batch)))
         parts, data = [part for part, _ in rows], [data for _, data in rows]
         return pyarrow.table({"part": pyarrow.array(parts, "int32"), "data": pyarrow.array(data, "large_binary")})
 
@@ -200,7 +203,7 @@ def _number(table_number: int, table: Any) -> _Rows:
     """Add up the rows of a table of counts, and set the positions of the pieces in the dataset.
 
     table_number: the number of the table in the dataset.
-    table: concatenated results of `_count`; each result ends with a row of numbers.
+    table: concatenated results of `_count`; each result ends with a row of numbers, or is one row with an error.
     """
     if not table.num_rows:  # of a dataset without rows; it has no columns either
         return []
@@ -234,7 +237,7 @@ def _write(how: Writing, number: int, block: Any) -> tuple[int, bytes]:
             from ray.data.block import BlockAccessor
 
             block = BlockAccessor.for_block(block).to_arrow()
-        return write_part([block], how, number, where)
+        return write_texts([block], how, number, where)
 
 
 class _EncodingActor:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fastbpe._utils.choices import OnError
 from fastbpe.cluster.arrow_columns import Encoding, Special, check_column, check_encoding, check_output, with_ids
-from fastbpe.cluster.counting import Counting, check_options, count_part, counts_of_rows, reduce_rows
+from fastbpe.cluster.counting import Counting, check_options, count_texts, counts_of_rows, reduce_rows
 from fastbpe.cluster.workers import naming_lack_of_memory, worker_error
-from fastbpe.cluster.writing import Writing, check_shards, removing_leftovers, summary_of_rows, write_part
+from fastbpe.cluster.writing import Writing, check_shards, removing_leftovers, summary_of_rows, write_texts
 from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.remote import absolute, as_path
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -200,7 +200,7 @@ def _count(how: Counting, batches: Iterable[Any]) -> Iterator[Any]:
     number = _task_number()
     where = f"partition {number}"
     with naming_lack_of_memory(where):
-        yield from map(_row, count_part(batches, how, number, where))
+        yield from map(_row, count_texts(batches, how, number, where))
 
 
 def _reduce(table: Any) -> Any:
@@ -224,7 +224,7 @@ def _write(how: Writing, batches: Iterable[Any]) -> Iterator[Any]:
     number = _task_number()
     where = f"partition {number}"
     with naming_lack_of_memory(f"{where}, shard {number} of {how.n_shards}"):
-        yield _row(write_part(batches, how, number, where))
+        yield _row(write_texts(batches, how, number, where))
 
 
 def _task_number() -> int:

@@ -16,7 +16,10 @@ def _is_needed(name: str) -> bool:
 
 
 def _imported_by_compiled_modules() -> list[str]:
-    """Import all compiled modules, and return all modules that this imported; to be run in a separate process."""
+    """Import all compiled modules, and return all modules that this imported.
+
+    PyInstaller runs only this function in a separate process, without the imports of this file.
+    """
     import contextlib
     import importlib
     import sys
@@ -31,7 +34,7 @@ hiddenimports = collect_submodules("fastbpe", filter=_is_needed)
 hiddenimports += [
     name
     for name in isolated.call(_imported_by_compiled_modules)
-    if name in sys.stdlib_module_names and not name.startswith("_")
+    if name in sys.stdlib_module_names and not name.startswith("_")  # modules with "_" come with the public ones
 ]
 datas = collect_data_files("fastbpe", excludes=["**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.h", "**/*.c"])
 excludedimports = ["matplotlib", "pyspark", "ray", "torch", "transformers"]

@@ -57,4 +57,5 @@ def not_a_tokenizer(name: str, value: object) -> TypeError:
 
 def is_text(value: Any) -> bool:
     """Tell whether a value is a str without lone surrogates."""
+    # The methods of str itself: a subclass, such as an enum of strings, may have others.
     return isinstance(value, str) and str.encode(value, errors="ignore").decode() == str.__str__(value)

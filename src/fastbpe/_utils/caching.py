@@ -24,4 +24,5 @@ else:
         def __get__(self, instance, owner=None):
             if instance is None:
                 return self
+            # If several threads compute the value at once, all return the value of the first.
             return instance.__dict__.setdefault(self._name, self._make(instance))

@@ -70,8 +70,8 @@ def replace(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> N
     except PermissionError as error:
         if not keeps_open_files() or not os.path.exists(target):
             raise
-        told = (
+        message = (
             f"{os.strerror(errno.EACCES)}: Windows cannot replace a file that a program has open or mapped; close "
             "it there (for `open_ids`: drop the StoredIds and its views), then try again"
         )
-        raise PermissionError(error.errno, told, os.fspath(target)) from error
+        raise PermissionError(error.errno, message, os.fspath(target)) from error

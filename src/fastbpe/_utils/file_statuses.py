@@ -37,6 +37,7 @@ def adding_filename(path: object) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        # Without a number, str() would show "[Errno None] None" and the name in place of the error's message.
         if error.errno is not None and error.filename is None:
             error.filename = os.fspath(path) if isinstance(path, os.PathLike) else str(path)
         raise

@@ -12,6 +12,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 
 _MAX_NAME = 255  # bytes (Windows: characters) of the name of a file; no system takes more
+_MAX_PARTS = 255  # folders of a relative path, plus its file
 _MAX_NUMBER = 1 << 62  # a count or size is smaller: sums of two still fit int64
 
 
@@ -66,7 +67,10 @@ def _is_count(value: object) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    """Tell whether a value is a str that can be written to any file and screen."""
+    """Tell whether a value is a str that can be a path.
+
+    Lone surrogates are allowed only where Python uses them for the bytes of paths that are not UTF-8.
+    """
     return isinstance(value, str) and "\0" not in value and _encodes(value)
 
 
@@ -83,7 +87,7 @@ def _is_relative(value: object) -> bool:
     if not _is_text(value) or (os.name == "nt" and ":" in str(value)):
         return False
     parts = str(value).replace(os.sep, "/").split("/")
-    return not {"", ".", ".."} & {*parts} and max(map(_n_units, parts)) <= _MAX_NAME and len(parts) <= _MAX_NAME
+    return not {"", ".", ".."} & {*parts} and max(map(_n_units, parts)) <= _MAX_NAME and len(parts) <= _MAX_PARTS
 
 
 def _n_units(name: str) -> int:

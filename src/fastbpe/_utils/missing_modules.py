@@ -14,7 +14,7 @@ def explain(name: str) -> str:
     Args:
         name: full name of the module.
     """
-    library = sys.modules.get("fastbpe._compiled")
+    library = sys.modules.get("fastbpe._compiled")  # one file that contains the compiled modules listed in MODULES
     is_built = library is not None and name in library.MODULES
     if _PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".pyx").is_file() and not is_built:
         python = ".".join(map(str, sys.version_info[:2]))

@@ -1,7 +1,8 @@
 """`NamedTuple` that does not evaluate the annotations of its fields.
 
 `typing.NamedTuple` compiles each annotation at once: 0.42 ms for a class of eight fields; this one takes 0.06 ms
-(CPython 3.11, 2026-11-27). An import of fastbpe creates up to thirty such classes.
+(CPython 3.11, 2026-11-27). An import of fastbpe creates up to thirty such classes. Their methods cannot call
+`super()`, as with `typing.NamedTuple`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ else:
         """Metaclass that turns a class body with annotations into a tuple with named fields."""
 
         def __new__(cls, name, bases, space):
-            if not bases:
+            if not bases:  # NamedTuple itself
                 return super().__new__(cls, name, bases, space)
             types = space["__annotations__"]
             defaults = [space[field] for field in types if field in space]

@@ -42,17 +42,17 @@ def own_file(target: str, mode: int = 0o666) -> Iterator[str]:
     remove_leftovers([target])
     while True:
         place = _place_beside(target)
-        locked = f"{place}.{_LOCK}" if file_locks.keeps_open_files() else place
-        held = os.open(locked, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-        if _is_locked_as(held, locked):
+        lock_path = f"{place}.{_LOCK}" if file_locks.keeps_open_files() else place
+        lock_fd = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        if _is_locked_as(lock_fd, lock_path):
             break
-        os.close(held)
+        os.close(lock_fd)
     try:
-        if locked != place:
+        if lock_path != place:
             os.close(os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode))
         yield place
     finally:
-        _release(held, place, locked)
+        _release(lock_fd, place, lock_path)
 
 
 @contextlib.contextmanager
@@ -70,25 +70,25 @@ def own_folder(target: str) -> Iterator[str]:
     while True:
         place = _place_beside(target)
         os.mkdir(place, _PRIVATE)
-        lock = os.path.join(place, _LOCK)
+        lock_path = os.path.join(place, _LOCK)
         try:
-            held = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+            lock_fd = os.open(lock_path, os.O_RDWR | os.O_CREAT, 0o600)
         except FileNotFoundError:  # another process removed the folder as a leftover
             continue
         except OSError:
             os.rmdir(place)
             raise
-        if _is_locked_as(held, lock):
+        if _is_locked_as(lock_fd, lock_path):
             break
-        os.close(held)
+        os.close(lock_fd)
     try:
         yield place
     finally:
         if file_locks.keeps_open_files():
-            os.close(held)
+            os.close(lock_fd)  # before: Windows cannot remove an open file
         _remove_tree(place, ignore_errors=True)
         if not file_locks.keeps_open_files():
-            os.close(held)
+            os.close(lock_fd)  # after: until then, no other process removes the folder
 
 
 def remove_leftovers(targets: Iterable[str | os.PathLike[str]]) -> None:
@@ -116,40 +116,45 @@ def _remove(entry: os.DirEntry[str]) -> None:
     is_folder = entry.is_dir(follow_symlinks=False)
     if not is_folder and not entry.is_file(follow_symlinks=False):
         return
-    locked, place = entry.path, entry.path
+    lock_path, place = entry.path, entry.path
     if is_folder:
-        locked = os.path.join(entry.path, _LOCK)
+        lock_path = os.path.join(entry.path, _LOCK)
     elif file_locks.keeps_open_files():
         place = entry.path.removesuffix(f".{_LOCK}")
         if place == entry.path:
             return  # its lock is another entry
-    held = os.open(locked, os.O_RDWR | _O_NOFOLLOW | (os.O_CREAT if is_folder else 0), 0o600)
+    # A folder lacks its lock file if its writer was killed, or is still, between creating the two.
+    lock_fd = os.open(lock_path, os.O_RDWR | _O_NOFOLLOW | (os.O_CREAT if is_folder else 0), 0o600)
     try:
-        file_locks.lock(held)
-        if not _is_at(held, locked):
-            os.close(held)
+        file_locks.lock(lock_fd)
+        if not _is_at(lock_fd, lock_path):
+            os.close(lock_fd)
             return
         if is_folder:
             for name in os.listdir(place):
                 if name != _LOCK:
                     _remove_whole(os.path.join(place, name))
     except BaseException:
-        os.close(held)
+        os.close(lock_fd)
         raise
-    _release(held, place if not is_folder else locked, locked)
+    _release(lock_fd, place if not is_folder else lock_path, lock_path)
     if is_folder:
         os.rmdir(place)
 
 
-def _release(held: int, place: str, locked: str) -> None:
-    """Remove a file, if it exists, and its lock file; this releases the lock."""
+def _release(lock_fd: int, place: str, lock_path: str) -> None:
+    """Remove a file, if it exists, and its lock file; this releases the lock.
+
+    lock_fd, lock_path: descriptor and path of the lock file.
+    place: the file; equals lock_path if the file is its own lock file.
+    """
     with contextlib.suppress(OSError):
-        if place != locked or not file_locks.keeps_open_files():
+        if place != lock_path or not file_locks.keeps_open_files():  # else the file is still open here
             os.unlink(place)
-    os.close(held)
+    os.close(lock_fd)
     if file_locks.keeps_open_files():
         with contextlib.suppress(OSError):  # another process has found it unlocked, and removes it
-            os.unlink(locked)
+            os.unlink(lock_path)
 
 
 def _remove_tree(path: str, *, ignore_errors: bool = False) -> None:

@@ -133,4 +133,5 @@ def peak_memory() -> int | None:
         import resource
     except ImportError:  # Windows
         return None
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes of a unit of ru_maxrss
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 _CUTOFF = 0.7  # minimum ratio of difflib at which two names are similar
 _MAX_NAME = 100  # characters; a longer text is no name, and comparing it takes long
-_N_WHOLE = 4  # minimum letters and digits of a name that is similar because the other contains it
+_MIN_CONTAINED = 4  # letters and digits; a shorter name is not similar because the other contains it
 
 
 def nearest(name: object, known: Iterable[str], n: int = 2, *, exact: bool = False) -> list[str]:
@@ -35,11 +35,11 @@ def nearest(name: object, known: Iterable[str], n: int = 2, *, exact: bool = Fal
     same = [one for one, other in plains.items() if other == plain]
     if same or exact:
         return same[:n]
-    parts = [one for one, other in plains.items() if len(plain) >= _N_WHOLE and plain in other]
+    parts = [one for one, other in plains.items() if len(plain) >= _MIN_CONTAINED and plain in other]
     if parts:
         return sorted(parts, key=lambda one: not plains[one].startswith(plain))[:n]
     # The name continues a known one, as gpt2-medium does: the longest known one is the best.
-    longer = [one for one, other in plains.items() if len(other) >= _N_WHOLE and plain.startswith(other)]
+    longer = [one for one, other in plains.items() if len(other) >= _MIN_CONTAINED and plain.startswith(other)]
     digits = _digits(plain)
     alike = [
         (difflib.SequenceMatcher(None, plain, other).ratio(), one)

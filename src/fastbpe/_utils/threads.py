@@ -302,16 +302,16 @@ def clear_frames(error: BaseException) -> None:
     Call this in the thread in which the error arose: without a GIL, a frame must not be cleared while its own
     thread leaves it. The errors along `__context__` are treated alike.
     """
-    one: BaseException | None = error
-    while one is not None:
-        traceback = one.__traceback__
+    current: BaseException | None = error
+    while current is not None:
+        traceback = current.__traceback__
         while traceback is not None:
             try:
                 traceback.tb_frame.clear()
             except RuntimeError:  # a function that still runs, or since Python 3.13 a suspended generator
                 pass
             traceback = traceback.tb_next
-        one = one.__context__
+        current = current.__context__
 
 
 class CallPool:

@@ -110,7 +110,7 @@ def with_ids(table: Any, encoding: Encoding) -> Any:
         disallowed_special=encoding.disallowed_special,
     )
     pyarrow = require_pyarrow_for("encoding a column")
-    if isinstance(table, pyarrow.RecordBatch):
+    if isinstance(table, pyarrow.RecordBatch):  # of Spark, which accepts only the type of its schema
         wanted = pyarrow.list_(pyarrow.from_numpy_dtype(encoding.dtype))
         arrays = [*table.columns, ids if ids.type == wanted else ids.cast(wanted)]
         return pyarrow.RecordBatch.from_arrays(arrays, names=[*table.schema.names, encoding.output])

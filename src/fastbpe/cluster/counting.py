@@ -24,8 +24,9 @@ from fastbpe.errors import FastbpeError
 from fastbpe.training.piece_counting import count_pieces
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table, facts_of, table_of
 
-# In place of a part's number: the row contains the numbers of a task as JSON, or the task's pickled error.
-NUMBERS, ERROR = -1, -2
+# In place of a part's number in a row (part, data):
+NUMBERS = -1  # data is the JSON of a task's sums
+ERROR = -2  # data is a task's pickled error
 #: Errors that a second try would raise again, so a task returns them. The engine handles other errors.
 LASTING = (FastbpeError, TypeError, ValueError, OverflowError)
 PLACE_BITS = 32  # low bits of a place: number of the piece within its task; the bits above are the task's number
@@ -54,15 +55,15 @@ def check_options(options: Mapping[str, Any], on_error: str) -> PieceCounts:
     return count_pieces(iter(()), progress=False, **options)
 
 
-def count_part(tables: Iterable[Any], how: Counting, number: int, where: str) -> Iterator[tuple[int, bytes]]:
+def count_texts(tables: Iterable[Any], how: Counting, number: int, where: str) -> Iterator[tuple[int, bytes]]:
     """Count the texts of one task.
 
     tables: Arrow tables or record batches.
     number: the task's number; tasks with greater numbers have later texts.
-    where: name of the part of the texts, for errors.
+    where: name of the task's texts, such as a partition, for errors.
 
-    Yields (part, records), and at the end (NUMBERS, JSON of the sums over the texts, such as their bytes); or only
-    (ERROR, the pickled error).
+    Yields (part, records) for the parts by hash (see `Counting.bits`), and at the end (NUMBERS, JSON of the sums
+    over the texts, such as their bytes); or only (ERROR, the pickled error).
     """
     n_skipped = 0
 
@@ -83,12 +84,13 @@ def count_part(tables: Iterable[Any], how: Counting, number: int, where: str) ->
     facts = facts_of(counts)
     numbers = {} if facts is None else dict(facts.numbers)
     last_word = "" if facts is None or facts.last_word is None else facts.last_word.decode()
+    # The task's number decides which task has the last word of all texts; see `WordFacts.last_word`.
     summary = {"n_bytes": counts.n_bytes, "n_skipped": n_skipped, "last": [number, last_word]}
     yield NUMBERS, json.dumps({**numbers, **summary}).encode()
 
 
 def add_up(records: Iterable[tuple[int, Any]]) -> bytes:
-    """Add up records of one part; return records.
+    """Add up records of one part by hash; return records.
 
     records: (number, records) – the number of the task, to be added to the positions; 0: they already contain it.
     """
@@ -96,7 +98,7 @@ def add_up(records: Iterable[tuple[int, Any]]) -> bytes:
     for number, some in records:
         add_records(table, memoryview(some).cast("B"), place=number << PLACE_BITS)
     found: list[bytes] = []
-    write_by_position(table, 1 << 63, 2, lambda part, records: found.append(records))
+    write_by_position(table, width=1, n_parts=1, write=lambda part, records: found.append(records))
     return b"".join(found)
 
 

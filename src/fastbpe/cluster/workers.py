@@ -12,7 +12,10 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 
 
 class _Fingerprint(str):
-    """Key of the cache: fingerprint of a tokenizer, with a function that returns its pickle."""
+    """Key of the cache: fingerprint of a tokenizer, with a function that returns its pickle.
+
+    It compares as a str, so the cache ignores the function.
+    """
 
     pickled: Callable[[], bytes]
 

@@ -69,8 +69,8 @@ def check_shards(tokenizer: Tokenizer, out: str | os.PathLike[str], options: Map
         write_shard(tokenizer, [], Path(folder, "shard" + Path(out).suffix), (0, 1), **options)
 
 
-def write_part(tables: Iterable[Any], how: Writing, number: int, where: str) -> tuple[int, bytes]:
-    """Write the shard of one task. number: of the task and of its shard. where: name of the part of the texts.
+def write_texts(tables: Iterable[Any], how: Writing, number: int, where: str) -> tuple[int, bytes]:
+    """Write the shard of one task. number: of the task and of its shard. where: name of its texts.
 
     Returns (number of the shard, JSON of its counts), or (ERROR, the pickled error).
     """
@@ -127,7 +127,7 @@ def number_shards(place: AnyPath, out: AnyPath, n_shards: int) -> None:
 
 
 def summary_of_rows(rows: Sequence[tuple[int, Any]], out: AnyPath, n_shards: int) -> FilesSummary:
-    """Add up the results of `write_part` for all shards; or raise an error of a task.
+    """Add up the results of `write_texts` for all shards; or raise an error of a task.
 
     Raises FormatError unless the engine ran one task for each of the shards 0 to n_shards - 1, and no other.
     """
@@ -147,4 +147,5 @@ def summary_of_rows(rows: Sequence[tuple[int, Any]], out: AnyPath, n_shards: int
     for n, first in zip(n_skipped, named, strict=True):
         skipped.add(n, first)
     sums = (sum(n_documents), sum(n_ids), sum(n_bytes))
-    return FilesSummary(cast("Path", out), *sums, max(seconds), skipped.n, (*skipped.first,))
+    slowest = max(seconds)
+    return FilesSummary(cast("Path", out), *sums, slowest, skipped.n, (*skipped.first,))

@@ -100,11 +100,11 @@ def _tokens(tokens: Iterable[ShownToken], details: Details) -> Iterator[str]:
         title = f"id {token.id}, characters {token.start} to {token.end}, bytes {token.bytes.hex(' ')}"
         if token.kind != "ordinary":
             title += f", {KINDS[token.kind]}"
-        found = f'<bdi class="c{number % N_COLOURS} {token.kind}" title="{title}">{shown}</bdi>'
+        cell = f'<bdi class="c{number % N_COLOURS} {token.kind}" title="{title}">{shown}</bdi>'
         if any(details):
             below = "".join(f"<small>{text}</small>" for text in details_of(token, details))
-            found = f'<span class="cell">{found}{below}</span>'
-        yield found + ("\n" if b"\n" in token.bytes else "")
+            cell = f'<span class="cell">{cell}{below}</span>'
+        yield cell + ("\n" if b"\n" in token.bytes else "")
 
 
 def _escape(text: str) -> str:

@@ -119,8 +119,10 @@ class KnownTokens:
             data = self._tokenizer.id_to_token(token_id)
             found = self._known[token_id] = data, self._kind(token_id, data)
         data, kind = found
+        # A text that spells the unknown token's name, such as "<unk>", may be this token itself.
         if token_id == self.unknown and (source is None or source.encode("utf-8", "replace") != data):
-            return ShownToken(token_id, data, start, end, "unknown", to_utf8(source or "").decode())
+            shown = to_utf8(source or "").decode()  # lone surrogates become U+FFFD
+            return ShownToken(token_id, data, start, end, "unknown", shown)
         return ShownToken(token_id, data, start, end, kind)
 
     def _kind(self, token_id: int, data: bytes) -> str:

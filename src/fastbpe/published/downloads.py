@@ -163,6 +163,7 @@ def download(url: str, *, token: str | None = None) -> bytes:
         raise DownloadError(f"{url} cannot be downloaded: {error}") from error
     if len(content) > _MAX_BYTES:
         raise DownloadError(f"{url} cannot be downloaded: it has more than {_MAX_BYTES} bytes")
+    # `read` with a size does not raise an error if the connection ends early.
     if expected is not None and expected.isdecimal() and len(content) < decimal(expected):
         raise DownloadError(
             f"{url} cannot be downloaded: the response ended after {len(content)} of {expected:.20} bytes; "
@@ -226,14 +227,15 @@ def _make_private_folder(folder: str) -> None:
         os.mkdir(folder, 0o700)
     if os.name != "posix":
         return
-    for found in (os.lstat(folder), os.stat(folder)):  # of a symbolic link both the link and its target
+    link, target = os.lstat(folder), os.stat(folder)  # equal, unless the folder is a symbolic link
+    for found in (link, target):
         if found.st_uid != os.geteuid():
             raise PermissionError(
                 f"{folder}: this folder belongs to another user (uid {found.st_uid}), who could change "
                 "vocabularies in it; "
                 f"remove it, or {_OTHER_CACHE}"
             )
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(target.st_mode):
         raise NotADirectoryError(f"{folder}: not a folder; remove it, or {_OTHER_CACHE}")
-    if found.st_mode & 0o077:
+    if target.st_mode & 0o077:
         os.chmod(folder, 0o700)

@@ -86,7 +86,8 @@ def known_spelling(name: str) -> str:
 def suggestion(name: str) -> str:
     """Return "did you mean ...?" with files or known names that are similar to a name, or "".
 
-    For a path or ORG/NAME, the last part must be similar to a known name, or to a file in the same folder.
+    For a path, ORG/NAME or PROVIDER:NAME, the last part must be similar to a known name, or to a file in the same
+    folder.
 
     >>> suggestion("gpt4o"), suggestion("azure/gpt-4o"), suggestion("gpt-4o.json")
     ('did you mean gpt-4o?', 'did you mean gpt-4o?', '')
@@ -194,6 +195,7 @@ def _file_like(name: str) -> str:
         files = os.listdir(folder or ".")
     except OSError:
         return ""
+    # Most .txt files are not vocabularies.
     tokenizers = [one for one in files if one.endswith(ENDINGS) and not one.endswith(".txt")]
     near = [os.path.join(folder, one) for one in nearest(last, tokenizers)]
     return f"did you mean {' or '.join(near)}?" if near else ""
@@ -222,7 +224,8 @@ def _read_gpt2(pattern: PatternLike, special_tokens: Mapping[str, int] | None) -
 def published_copy(url: str, sha256: str | None) -> bytes | None:
     """Read a local copy of a published file; None: it is not published with this hash, or no folder has a copy.
 
-    url, sha256: its published address, and the hash that the caller expects.
+    url, sha256: its published address, and the hash that the caller expects. A copy with CRLF line endings, which
+    has another hash, does not count.
     """
     file = next((known.file for known in VOCABULARIES.values() if known.file.url == url), None)
     if file is None or file.sha256 != sha256:
@@ -338,7 +341,7 @@ def _repository(name: str) -> str:
 
 def _snapshot(folder: str, revision: str) -> str | None:
     """Find the folder of a repository's revision in Hugging Face's cache. "main" also finds the only revision."""
-    if not all(map(_REVISION.fullmatch, revision.split("/"))):
+    if not all(map(_REVISION.fullmatch, revision.split("/"))):  # else ".." could lead out of the folder
         return None
     snapshots = Path(folder, "snapshots")
     commit = revision

@@ -16,8 +16,8 @@ import fastbpe
 import fastbpe.ray
 import fastbpe.spark
 from fastbpe import FormatError, PieceCounts
-from fastbpe.cluster.counting import Counting, check_options, count_part, counts_of_rows, reduce_rows
-from fastbpe.cluster.writing import Writing, check_shards, summary_of_rows, write_part
+from fastbpe.cluster.counting import Counting, check_options, count_texts, counts_of_rows, reduce_rows
+from fastbpe.cluster.writing import Writing, check_shards, summary_of_rows, write_texts
 from helpers.child_processes import run_python
 from helpers.sampling import SEED, rounds
 
@@ -48,7 +48,7 @@ def counted_by_tasks(parts: Sequence[Sequence[str]], options: dict[str, Any], rn
     rows = []
     for number in rng.sample(range(len(parts)), len(parts)):
         table = pyarrow.table({"text": pyarrow.array(parts[number], "string")})
-        for part, data in count_part([table], how, number if knows_number else 0, ""):
+        for part, data in count_texts([table], how, number if knows_number else 0, ""):
             rows += [(part, some) for some in reduce_rows(part, [(0 if knows_number else number, data)])]
     rng.shuffle(rows)
     for _ in range(rng.randrange(3)):
@@ -162,7 +162,7 @@ def test_ids_have_the_same_bytes_by_tasks_shards_threads_and_one_run(mode: str, 
     check_shards(tokenizer, how.out, {})
     tables = [pyarrow.table({"text": pyarrow.array(part, "string")}) for part in parts]
     order = rng.sample(range(len(parts)), len(parts))
-    rows = [write_part([tables[i]], how, i, "") for i in [*order, *order[:2]]][: len(parts)]  # two run twice
+    rows = [write_texts([tables[i]], how, i, "") for i in [*order, *order[:2]]][: len(parts)]  # two run twice
     assert summary_of_rows(rows, Path(how.out), len(parts)).n_documents == sum(map(len, parts))
     for i in range(4):
         out = tmp_path / "shards" / "a.bin"
@@ -180,8 +180,8 @@ def test_ids_have_the_same_bytes_by_tasks_shards_threads_and_one_run(mode: str, 
 def test_error_of_a_task_is_raised_and_wrong_numbers_of_tasks_are_named(tmp_path: Path) -> None:
     made = fastbpe.train(["ab"], vocab_size=256, progress=False)
     how = Writing("text", lambda: pickle.dumps(made), made.fingerprint, str(tmp_path / "a.bin"), 2, {})
-    good = write_part([pyarrow.table({"text": ["a"]})], how, 0, "part 0")
-    bad = write_part([pyarrow.table({"text": ["a", None]})], how, 1, "part 1")
+    good = write_texts([pyarrow.table({"text": ["a"]})], how, 0, "part 0")
+    bad = write_texts([pyarrow.table({"text": ["a", None]})], how, 1, "part 1")
     with pytest.raises(FormatError, match="row 1 of part 1 is null"):
         summary_of_rows([good, bad], Path(how.out), 2)
     announced = "although it announced one for each of the shards 0 to"
