@@ -7,8 +7,8 @@ import sys
 from fastbpe._core.encode.kept_memory import free_blocks, give_to_system
 from fastbpe._utils.threads import end_idle_threads
 
-#: Module → its functions with `cache_clear`. Tables of Unicode are not listed: they are built once and do not
-#: grow.
+#: Module → its functions with `cache_clear`; tests/unit/test_memory.py finds functions that are missing here.
+#: Tables of Unicode are not listed: they are built once and do not grow.
 CACHES = {
     "fastbpe._core.normalize.unicode_forms": ("_decomposed", "_known"),
     "fastbpe.chats.message_counts": ("_renderer",),

@@ -331,6 +331,7 @@ class Conventions(NamedTuple):
 
 
 class _CodePointFields(NamedTuple):
+    # A class of its own: a named tuple has no __dict__, in which the subclass keeps its cached properties.
     piece_bytes: bytes
     piece_ends: bytes
     scores: bytes
@@ -444,7 +445,7 @@ class CodePointModel(_CodePointFields):
         Args:
             role: str – "bos", "eos" or "pad".
         """
-        name = self.trainer[f"{role}_piece"].encode("utf-8", "surrogateescape")
+        name = self.trainer[f"{role}_piece"].encode("utf-8", "surrogateescape")  # decoded so from the file
         stored = self.trainer[f"{role}_id"]  # may be the id of another piece: only the name counts
         is_right = 0 <= stored < self.n_pieces and self.piece(stored) == name
         found = stored if is_right else next((i for i, p in enumerate(self.pieces) if p == name), None)

@@ -25,7 +25,7 @@ else:
             types = space["__annotations__"]
             defaults = [space[field] for field in types if field in space]
             made = namedtuple(name, types, defaults=defaults, module=space["__module__"])
-            made.__annotations__ = made.__new__.__annotations__ = types
+            made.__annotations__ = made.__new__.__annotations__ = types  # of __new__: for the signature in help()
             for key, value in space.items():
                 if key not in types and key not in _LEFT_OUT:
                     setattr(made, key, value)

@@ -222,7 +222,8 @@ def wait_for(working: deque[None], interrupted: Callable[[], None] = lambda: Non
 
     Args:
         working: a deque to which each thread appends an item before its work, and from which it pops an item
-            after its work. A deque, not a list: popping from a list may allocate.
+            after its work. A deque, not a list: popping from a list may allocate. A thread that appends after the
+            deque was found empty must find nothing to do.
         interrupted: function to call at each interrupt; when the waiting ends, the last interrupt is raised.
     """
     interrupt: BaseException | None = None

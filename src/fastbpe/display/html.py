@@ -104,6 +104,7 @@ def _tokens(tokens: Iterable[ShownToken], details: Details) -> Iterator[str]:
         if any(details):
             below = "".join(f"<small>{text}</small>" for text in details_of(token, details))
             cell = f'<span class="cell">{cell}{below}</span>'
+        # A line ends after the token, because the style keeps line feeds (pre-wrap).
         yield cell + ("\n" if b"\n" in token.bytes else "")
 
 
