@@ -101,7 +101,7 @@ def test_lines_and_code_points(run, texts: Path) -> None:
         ("--source en=en.txt --parity --mode ids --base-size 3", "--mode ids, which learns from integers"),
         (
             "--source en=en.txt --parity --mode unigram",
-            "--parity works only with --mode byte, not with --mode unigram; to weight a source, list it",
+            "--parity works only with --mode byte, not with --mode unigram; to weight a source, pass its items",
         ),
     ],
 )

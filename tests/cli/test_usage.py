@@ -115,7 +115,7 @@ def test_advice_is_only_what_the_command_has(run, model, tmp_path) -> None:
 def test_merge_does_not_advise_an_option_of_other_commands(run, tmp_path) -> None:
     (tmp_path / "a.bin").write_bytes(b"ab")
     done = run("merge", tmp_path / "a.bin", "-o", tmp_path / "b.bin")
-    assert done.failed_with("no a.bin.json next to it names the dtype of the ids; copy that file, too\n")
+    assert done.failed_with("needs a.bin.json, which states the dtype of the ids; copy that file, too\n")
 
 
 def test_skipped_documents_are_counted_in_the_result(run, tmp_path) -> None:

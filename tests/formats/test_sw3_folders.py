@@ -58,7 +58,7 @@ def test_decoding_puts_a_space_before_text_that_precedes_special_tokens(tmp_path
     assert loaded.decode([WORD, BOS, WORD], skip_special_tokens=True) == "a a"
     assert loaded.decode([1 + 0xC3]) == "\ufffd"
     assert loaded.decode_bytes([1 + 0xC3]) == b"\xc3"
-    with pytest.raises(ValueError, match="begins a text with a space if a special token follows it: use decode"):
+    with pytest.raises(ValueError, match="puts a space before each text that precedes a special token"):
         loaded.decoder()
 
 

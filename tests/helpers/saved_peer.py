@@ -12,7 +12,7 @@ from fastbpe.transformers.snapshot import has_old_forms
 def decode(tokenizer: Any, ids: list[int], skip: bool) -> str:
     """Return the text of ids.
 
-    tokenizers decodes a token that was added again without `normalized` to its normalized text, but no file
+    tokenizers decodes a token that was added again with normalized=False to its normalized text, but no file
     contains this fact: a copy decodes such tokens.
     """
     backend = tokenizer.backend_tokenizer

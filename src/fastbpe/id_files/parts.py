@@ -263,7 +263,7 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
     dtype = dtype or stated
     if dtype is None:
         raise ValueError(
-            f"{path}: no {path.name}.json next to it names the dtype of the ids; copy that file, too, or pass "
+            f"{path}: needs {path.name}.json, which states the dtype of the ids; copy that file, too, or pass "
             "dtype=, such as 'uint16'"
         )
     size = READABLE[dtype][0]

@@ -29,7 +29,7 @@ class AddedTokens:
         self.ids: dict[str, int] = {}
         #: Contents of all tokens that were special at any time: encoding and decoding treat them as special.
         self.special: set[str] = set()
-        #: Id → normalized content of a token that was added again without `normalized`: its id still decodes to
+        #: Id → normalized content of a token that was added again with normalized=False: its id still decodes to
         #: this text, as in tokenizers.
         self.old_forms: dict[int, str] = {}
         self._greatest = -1

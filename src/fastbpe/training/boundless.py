@@ -72,7 +72,8 @@ def _train_on_runs(
     if " " in runs.runs_of:  # more than a fingerprint: see `PieceCounts.runs_of`
         raise TrainingError(
             "these counts are runs of the tokens of a tokenizer: pass this tokenizer as base=, and "
-            "superwords=Superwords(…) with the same pattern= and documents= as for counting"
+            "superwords=Superwords(…) with the split pattern of superwords and the documents= with which they "
+            "were counted"
         )
     if run.options["superwords"] != BOUNDLESS or words is None or words.fingerprint != runs.runs_of:
         raise TrainingError(

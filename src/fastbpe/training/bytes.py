@@ -121,9 +121,9 @@ def _with_options_of_counts(
         )
     if any(counts.runs_of is not None for counts in found):
         raise TrainingError(
-            'these counts are runs; pass their tokenizer as base=, and superwords="boundless" for runs of '
-            "words, or superwords=Superwords(…) with the same pattern= and documents= as for counting, for runs "
-            "of tokens"
+            "these counts are runs. Pass as base= the tokenizer with which they were counted. For runs of words, "
+            'pass also superwords="boundless". For runs of tokens, pass also superwords=Superwords(…) with the '
+            "split pattern of superwords and the documents= with which they were counted"
         )
     known = () if base is None else base.special_tokens
     new = [name for name in found[0].special_tokens if name not in known]

@@ -359,7 +359,8 @@ def _check_named(source: Any, base: object, mode: str, run: Run) -> None:
         check_parity(parity, source, mode, base, run.options)
     if mode in ("unigram", "ids"):
         raise TrainingError(
-            f"weights= cannot be used with mode={mode!r}; to weight a source, list it more than once"
+            f"weights= cannot be used with mode={mode!r}; to weight a source, pass its items or files more "
+            "than once"
         )
 
 

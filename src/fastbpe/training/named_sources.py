@@ -46,7 +46,7 @@ def check_not_named(source: Any) -> None:
         name, value = next(iter(source.items()))
         raise TypeError(
             f"count of {short_repr(name)} must be an integer, not {type(value).__name__}; if the source is a dict "
-            "of names to sources, pass also weights= or parity=; or put the sources into one list"
+            "of names to sources, pass also weights= or parity=, or pass one list of all texts and files"
         )
 
 
@@ -184,7 +184,8 @@ def check_parity(
         TrainingError: the run cannot use it, or dev or ratio has an unknown language or lacks one.
     """
     if mode != "byte":
-        way_out = "use weights= instead" if mode == "codepoint" else "to weight a source, list it more than once"
+        repeat = "to weight a source, pass its items or files more than once"
+        way_out = "use weights= instead" if mode == "codepoint" else repeat
         raise TrainingError(f'parity= works only with mode="byte", not with mode="{mode}"; {way_out}')
     if base is not None:
         raise TrainingError("parity= learns a new vocabulary, and cannot extend base=; use weights= instead")

@@ -272,9 +272,10 @@ def check_runs(
     name = (runs.runs_of or "").partition(_CUT)[0].removesuffix(NEIGHBOURS)
     if base is None or name != name_of_runs(base, superwords) or runs.pattern != superwords.pattern:
         raise TrainingError(
-            "these runs do not fit base= and superwords=: pass their tokenizer as base=, and "
-            "superwords=Superwords(…) with the same pattern= and documents= as for counting, or "
-            'superwords="boundless" for runs of words'
+            "these runs do not fit base= and superwords=. Pass as base= the tokenizer with which they were "
+            'counted. For runs of words, pass also superwords="boundless". For runs of tokens, pass also '
+            "superwords=Superwords(…) with the split pattern of superwords and the documents= with which they "
+            "were counted"
         )
     if new := [name for name in special_tokens if name not in base.special_tokens]:
         raise TrainingError(

@@ -48,7 +48,7 @@ def _texts(engine: Engine, batch: list[Any], skips: bool) -> list[str]:
     if tokenizer is None or not engine.decodes:
         raise HandOver(
             engine.reason
-            or "a decoder that does not join bytes, or an added token that was added again without `normalized`"
+            or "a decoder that does not join bytes, or an added token that was added again with normalized=False"
         )
     try:
         if len(batch) == 1:

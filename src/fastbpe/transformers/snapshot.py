@@ -122,7 +122,7 @@ def differs_from_its_file(tokenizer: Any, added: dict[int, Any]) -> bool:
 
 
 def has_old_forms(tokenizer: Any) -> bool:
-    """Tell whether an added token was added again without `normalized`, but is still decoded to its old form.
+    """Tell whether an added token was added again with normalized=False, but is still decoded to its old form.
 
     No copy or file contains this fact.
     """

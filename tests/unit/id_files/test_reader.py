@@ -134,7 +134,7 @@ def test_file_without_neighbours_is_one_document_of_the_given_dtype(tmp_path: Pa
     assert [document.tolist() for document in open_ids(tmp_path / "raw.bin", dtype="uint16")] == [[1, 2, 65535]]
     assert open_ids(tmp_path / "raw.bin", dtype="int16")[0].tolist() == [1, 2, -1]
     assert len(open_ids(tmp_path / "raw.bin", dtype="uint8")[0]) == 6
-    with pytest.raises(ValueError, match="next to it names the dtype"):
+    with pytest.raises(ValueError, match="which states the dtype"):
         open_ids(tmp_path / "raw.bin")
     with pytest.raises(FormatError, match=r"6 bytes, is not a multiple of 4, .* uint32 id; pass another dtype="):
         open_ids(tmp_path / "raw.bin", dtype="uint32")

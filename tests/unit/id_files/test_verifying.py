@@ -77,7 +77,7 @@ def test_shard_whose_dtype_no_file_states_is_a_problem_among_others(shards: Path
         str(shard(shards, 1)),
         str(shard(shards, 2, ".json")),
     ]
-    assert "next to it names the dtype of the ids" in problems[0]
+    assert "which states the dtype of the ids" in problems[0]
     shard(shards, 1, ".manifest.json").unlink()
     assert verify_ids(shards).problems == problems
     with pytest.raises(ValueError, match="choose one of"):

@@ -99,7 +99,7 @@ def test_words_alone_are_a_tokenizer_that_files_hold(words: Tokenizer, tmp_path:
         ),
         (
             lambda words, runs: train(runs, vocab_size=300),
-            "are runs; pass their tokenizer as base=, and superwords=.boundless",
+            r"are runs\. Pass as base= the tokenizer with which",
         ),
         (lambda words, runs: train(runs, vocab_size=300, superwords="boundless"), "as base="),
         (lambda words, runs: train(runs, vocab_size=300, superwords="words", base=words), "as base="),

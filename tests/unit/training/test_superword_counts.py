@@ -236,8 +236,8 @@ def test_neighbours_of_another_type_are_named(base: Tokenizer) -> None:
             lambda base, runs: count_pieces(TEXTS, base=base, superwords=Superwords(280)),
             r"pass superwords=Superwords\(\), without a start",
         ),
-        (lambda base, runs: train(runs, vocab_size=280, superwords=Superwords()), "pass their tokenizer as base="),
-        (lambda base, runs: learned(runs, train(TEXTS, vocab_size=260)), "pass their tokenizer as base="),
+        (lambda base, runs: train(runs, vocab_size=280, superwords=Superwords()), "Pass as base= the tokenizer"),
+        (lambda base, runs: learned(runs, train(TEXTS, vocab_size=260)), "Pass as base= the tokenizer"),
         (
             lambda base, runs: learned(runs, base, superwords=Superwords(documents="whole")),
             "do not fit base= and superwords=",
@@ -248,7 +248,7 @@ def test_neighbours_of_another_type_are_named(base: Tokenizer) -> None:
         ),
         (lambda base, runs: learned(runs, base, special_tokens=["<|y|>"]), "with_special_tokens"),
         (lambda base, runs: learned(runs, base, superwords="boundless"), "runs of the tokens of a tokenizer"),
-        (lambda base, runs: train(runs, vocab_size=280), "are runs; pass their tokenizer"),
+        (lambda base, runs: train(runs, vocab_size=280), "are runs. Pass as base= the tokenizer"),
         (lambda base, runs: runs + count_pieces(TEXTS, base=base), "cannot combine"),
         (
             lambda base, runs: runs + count_pieces(TEXTS, base=base, superwords=Superwords(documents="whole")),
@@ -279,7 +279,7 @@ def test_neighbours_of_another_type_are_named(base: Tokenizer) -> None:
             r"needs superwords=Superwords\(…\)",
         ),
         (lambda base, runs: learned(neighbours(base), base), "neighbours, not runs"),
-        (lambda base, runs: train(neighbours(base), vocab_size=300), "are runs; pass their tokenizer"),
+        (lambda base, runs: train(neighbours(base), vocab_size=300), "are runs. Pass as base= the tokenizer"),
         (lambda base, runs: neighbours(base) + runs, "or in neighbours="),
         (lambda base, runs: cut(base, 6) + cut(base, 7), "or in neighbours="),
         (lambda base, runs: cut(base, 2) + runs, "or in neighbours="),

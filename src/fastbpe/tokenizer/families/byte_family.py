@@ -70,7 +70,9 @@ class ByteFamily(Family):
         )
         self._own = model._replace(tokens=None, tables=None)
         if model.supermerges is not None and (model.normalizers or model.pre_tokenizers or model.prefix_space):
-            raise VocabularyError("supermerges need a split pattern, and allow no normalizer or other steps")
+            raise VocabularyError(
+                "supermerges cannot be combined with normalizers, pre_tokenizers or prefix_space"
+            )
         self._front, normalize = step_objects.front(model)
         self.special = SpecialTokens(
             model.special_tokens,

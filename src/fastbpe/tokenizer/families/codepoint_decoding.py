@@ -189,8 +189,8 @@ class StretchDecoding:
     Marian and Speech2Text put a space after a special token. Marian, BARTpho, BertGeneration, PLBART and SpeechT5
     have no U+2581 in decoded text. The last four drop no space at the beginning of a text between special tokens,
     and decode control symbols to their text. SentencePieceBackend, the base class of BertGeneration, decodes like
-    it. White space at both ends of the whole text is left out, except for GPT-SW3. GPT-SW3 and SigLIP begin a text
-    with a space if a special token follows it (an empty text only at the beginning of the whole).
+    it. White space at both ends of the whole text is left out, except for GPT-SW3. GPT-SW3 and SigLIP put a
+    space before each text that precedes a special token (before an empty text only at the beginning of the whole).
 
     skips: drop special tokens before any other step.
     """
@@ -257,7 +257,7 @@ class StretchDecoding:
 
     def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds) -> StreamDecoder:
         """Raise ValueError: the beginning or the end of the text depends on later ids."""
-        does = "begins a text with a space if a special token follows it"
+        does = "puts a space before each text that precedes a special token"
         if self._strips:
             does = "leaves out white space at the end of the decoded text"
         raise ValueError(f"this model {does}: use decode")

@@ -153,8 +153,8 @@ def _documents(path: Path) -> Any:
         raise
     except ValueError:  # the message advises dtype=, which here is the dtype of the output
         raise FormatError(
-            f"{path}: no {path.name}.json next to it names the dtype of its integers; copy that file, too, or "
-            "save them as .npy"
+            f"{path}: needs {path.name}.json, which states the dtype of its integers; copy that file, too, or "
+            "save the integers as .npy"
         ) from None
 
 
