@@ -276,5 +276,6 @@ def _check_flags(token: AddedToken, model: CodePointModel) -> None:
     if flags:
         raise SpecialTokenError(
             f"added token {token.content!r} has the flag {flags[0]}, which a sentencepiece model cannot store; "
-            "export this tokenizer as a tokenizer.json, load this file, and add the token to the result"
+            "leave the flag out. If a tokenizer.json can store this tokenizer, you can also export it as one, "
+            "load that file, and add the token to the result"
         )
