@@ -313,7 +313,7 @@ def _facts(neighbours: PieceCounts) -> str:
 
 
 def _level_of(neighbours: PieceCounts, name: str, superwords: Superwords) -> int:
-    """Return the lowest count of neighbours.
+    """Return the lowest count of neighbours that pruning left; 1 if none were pruned.
 
     Raises TrainingError if all were pruned, or if they were not counted for the runs called `name` with the
         pattern of `superwords`.
@@ -324,7 +324,7 @@ def _level_of(neighbours: PieceCounts, name: str, superwords: Superwords) -> int
         )
     if neighbours.n_pruned and not neighbours:
         raise TrainingError("neighbours= is empty, because all were pruned as rare: prune with a lower min_count=")
-    return min(neighbours.values(), default=1)
+    return min(neighbours.values()) if neighbours.n_pruned else 1
 
 
 def check_base(base: Tokenizer, superwords: Superwords) -> None:

@@ -129,7 +129,7 @@ def test_cut_runs_of_parts_train_the_tokenizer_of_the_whole(
         frequent = neighbours.pruned(level)
         if frequent.n_pruned and not frequent:
             continue
-        level = min(frequent.values(), default=1)
+        level = min(frequent.values()) if frequent.n_pruned else 1
         runs = count_parts("runs", neighbours=frequent)
         n_new, least = expected.vocab_size - words.vocab_size, expected.training_report["least_count"]
         is_proven = n_new == int(options["vocab_size"]) and least >= level
@@ -338,3 +338,14 @@ def test_pieces_that_are_not_runs_of_the_base_are_refused(piece: bytes, tmp_path
             fastbpe.train(
                 loaded, vocab_size=270 + (tokenizer is base), base=tokenizer, superwords=learned, progress=False
             )
+
+
+def test_complete_counts_of_neighbours_cut_no_runs_and_learn_as_the_texts_do() -> None:
+    """The rarest pair occurs five times, and no pair was pruned: nothing advises to count rarer ones."""
+    texts = ["the end of a day", "the end of b"] * 5
+    base = train(texts, vocab_size=262)
+    neighbours = count_pieces(texts, base=base, superwords=Superwords(), neighbours="count")
+    runs = count_pieces(texts, base=base, superwords=Superwords(), neighbours=neighbours)
+    from_runs = learned(runs, base, 300)
+    assert from_runs == learned(texts, base, 300)
+    assert from_runs.vocab_size == 271
