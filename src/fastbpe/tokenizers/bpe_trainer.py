@@ -1,4 +1,4 @@
-"""BpeTrainer: the options of BPE training, as a plain object."""
+"""BpeTrainer: the options of BPE training."""
 
 from __future__ import annotations
 

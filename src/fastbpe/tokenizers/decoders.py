@@ -1,4 +1,4 @@
-"""Decoders, as plain objects, and DecodeStream.
+"""Decoders and DecodeStream, as in the module `decoders` of tokenizers.
 
 A decoder joins tokens, spelled as in the vocabulary. A tokenizer calls its decoder only if fastbpe's own
 decoding cannot be used; the results are the same.
@@ -248,7 +248,10 @@ class CTC(Decoder):
 
     pad_token = field("pad_token", "Text of padding.")
     word_delimiter_token = field("word_delimiter_token", "Text between words.")
-    cleanup = field("cleanup", "Turn word_delimiter_token into a space, and remove spaces before punctuation.")
+    cleanup = field(
+        "cleanup",
+        "Turn word_delimiter_token into a space, and remove spaces before punctuation and English contractions.",
+    )
 
 
 _CLASSES = by_kind(ByteLevel, ByteFallback, Fuse, Strip, Replace, Metaspace, BPEDecoder, WordPiece, CTC, Sequence)

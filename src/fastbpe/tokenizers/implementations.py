@@ -1,8 +1,8 @@
 """Ready-made tokenizers: each class builds a tokenizer from fixed components, and has its own training options.
 
 The classes differ in their components. `ByteLevelBPETokenizer` is GPT-2's, `SentencePieceBPETokenizer` marks
-spaces with U+2581, `CharBPETokenizer` is the first GPT's, with a suffix at the end of each word. The module
-`segmenting_implementations` has the classes for other models.
+spaces with U+2581, `CharBPETokenizer` is the first GPT's, with a suffix at the end of each word. Two classes
+are for other models: `BertWordPieceTokenizer` for WordPiece, `SentencePieceUnigramTokenizer` for Unigram.
 """
 
 from __future__ import annotations

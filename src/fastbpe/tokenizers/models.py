@@ -1,4 +1,4 @@
-"""BPE as a plain object, and functions that create a model of any type."""
+"""Models: BPE, Unigram, WordPiece and WordLevel, as in the module `models` of tokenizers."""
 
 from __future__ import annotations
 

@@ -253,8 +253,9 @@ class NormalizedString:
 
         Args:
             range: the index of a character, a tuple of start and end, or a slice. As in tokenizers, a negative
-                index or bound of a slice counts back from the length in UTF-8 bytes. An end before the start
-                or beyond the end of the text means the end of the text. The step of a slice is ignored.
+                index or bound of a slice is added to the number of UTF-8 bytes of the text, and the sum counts
+                characters. An end before the start or beyond the end of the text means the end of the text.
+                The step of a slice is ignored.
 
         Raises:
             TypeError: it has another type, an index is too large, or a number of a tuple is negative.

@@ -1,4 +1,4 @@
-"""Normalizers that fastbpe knows, as plain objects."""
+"""Normalizers, as in the module `normalizers` of tokenizers."""
 
 from __future__ import annotations
 

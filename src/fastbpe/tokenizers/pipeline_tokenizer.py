@@ -42,10 +42,10 @@ def _component(name: str, doc: str) -> Any:
 
 
 class Tokenizer:
-    """Tokenizer with a model and other components, which may be changed at any time.
+    """Tokenizer with a model and other components; all of them may be changed or replaced at any time.
 
     Args:
-        model: a model of the module `models`, or of the tokenizers package, which is copied.
+        model: a model of the module `models`, or of the tokenizers package; the latter is copied.
 
     Raises:
         TypeError: model is not a model.
@@ -146,7 +146,7 @@ class Tokenizer:
 
         Raises:
             TypeError: an argument has the wrong type, or a str has a lone surrogate.
-            ImportError: only the original library can run this tokenizer.
+            ImportError: fastbpe cannot run this tokenizer; use the original library instead.
             FormatError: two tokens of the model have the same id. (It is a ValueError.)
             ValueError: the texts cannot be truncated with these settings, or need an unknown token that the
                 vocabulary lacks.

@@ -1,4 +1,4 @@
-"""Pre-tokenizers that fastbpe knows, as plain objects."""
+"""Pre-tokenizers, as in the module `pre_tokenizers` of tokenizers."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Split(PreTokenizer):
         self._set(pattern=_pattern(pattern), behavior=_checked_behavior(behavior), invert=invert)
 
     pattern = pattern_field()
-    behavior = _behavior_field("Handling of the text that the pattern matches.")
+    behavior = _behavior_field("Handling of the matches, or, with invert, of the text between them.")
     invert = field("invert", "Split at the text between the matches.")
 
 

@@ -1,4 +1,4 @@
-"""Post-processors, as plain objects: they put ids around texts, or trim offsets."""
+"""Post-processors, as in the module `processors` of tokenizers: they put ids around texts, or trim offsets."""
 
 from __future__ import annotations
 

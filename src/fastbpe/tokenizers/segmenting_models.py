@@ -1,4 +1,4 @@
-"""Unigram, WordPiece and WordLevel: the models without merges, as plain objects."""
+"""Unigram, WordPiece and WordLevel: the models without merges."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class Unigram(CachingModel):
         vocab: list of (token, score); None: only `<unk>`.
         unk_id: id of the token for unknown characters; None: such characters are an error.
         byte_fallback: encode an unknown character as the tokens of its bytes.
-        alpha, nbest_size: options for random segmentation, which fastbpe.tokenizers does not support: with them,
-            encoding needs the original library.
+        alpha, nbest_size: options for random segmentation, which fastbpe.tokenizers lacks: if one of them is set,
+            encoding with a `Tokenizer` raises ImportError; `tokenize` ignores them.
 
     Raises:
         ValueError: unk_id is given without vocab, or is not an id of vocab; or a tuple in vocab is not a pair.
@@ -124,7 +124,7 @@ class Unigram(CachingModel):
         return {"type": "Unigram", "unk_id": unknown, "vocab": self.scored, "byte_fallback": falls_back}
 
     def options(self) -> dict[str, Any]:
-        """Return the options, and the scores, which `names` lacks: a change of either must be seen."""
+        """Return the options and the scores: a tokenizer compares them with earlier ones to find changes."""
         return {**self._state, **self._sampling, "scores": self.scored}
 
     def tokenize(self, sequence: str) -> list[Token]:

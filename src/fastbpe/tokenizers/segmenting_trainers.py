@@ -1,4 +1,4 @@
-"""Trainers of WordPiece, WordLevel and Unigram models, as plain objects."""
+"""Trainers of WordPiece, WordLevel and Unigram models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trainers, as plain objects."""
+"""Trainers, as in the module `trainers` of tokenizers, and ParityBpeTrainer."""
 
 from __future__ import annotations
 
