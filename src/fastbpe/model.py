@@ -146,10 +146,11 @@ class Supermerges(NamedTuple):
     """Merges of whole words, which come after all other merges, as in BoundlessBPE.
 
     They are applied only within runs. A run consists of adjacent pieces. The other merges have made each of these
-    pieces into one token, which is a part of one of the merges here.
+    pieces into one token, which is the left or the right part of one of the merges here.
 
     merges: bytes – as `Model.merges`.
-    kind: str – "boundless" or "superbpe": how they were learned, for a .model file; does not affect ids.
+    kind: str – "boundless" or "superbpe": method that learned them. BoundlessBPE's `.model` files name it. It does
+        not affect ids.
     pattern: str – regex that matches in each word from which they were learned; does not affect ids.
     """
 

@@ -148,9 +148,9 @@ def write_shards(
 
     Each block becomes a shard, as each partition does in `fastbpe.spark.write_shards`. Use
     `dataset.repartition(n)` for n shards. The dataset streams: tasks write blocks as they come, as many at a time
-    as the cluster has CPUs, and Ray's object store contains only the blocks in between. The name of a shard
-    contains the total number of shards, which is known only at the end. Until then the shards are in a hidden
-    folder next to the output; if a task fails, none appears.
+    as the cluster has CPUs, and Ray's object store keeps a block only until a task has written it. The name of a
+    shard contains the total number of shards, which is known only at the end. Until then the shards are in a
+    hidden folder next to the output; if a task fails, none appears.
 
     Args:
         dataset: Dataset – the texts; each row is a document.

@@ -341,7 +341,7 @@ class TemplateProcessing(PostProcessor):
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
         """Return an encoding for each item of the template; only for the texts if adds_special is False.
 
-        Raises VocabularyError for a special token that is not known, and for $B in the template for one text.
+        Raises VocabularyError if special_tokens lacks a token to add, or the template for one text contains $B.
         """
         made = []
         for item in self._state["single" if len(encodings) == 1 else "pair"]:

@@ -58,9 +58,10 @@ class Trainer(Component):
 
     @classmethod
     def of_options(cls: type[_Made], options: Mapping[str, Any]) -> _Made:
-        """Create a trainer from the dict that `options` returns, without the words.
+        """Create a trainer from the dict that `options` returns; the trainer gets no words.
 
-        Raises KeyError, TypeError, ValueError or OverflowError if it is invalid.
+        The caller must first replace the special tokens in the dict with `AddedToken` objects. Raises KeyError,
+        TypeError, ValueError or OverflowError if the dict is invalid.
         """
         return cls(**{name: value for name, value in options.items() if name != "words"})
 
@@ -88,7 +89,10 @@ class Trainer(Component):
         return of_pickled, (type(self), self.__getstate__())
 
     def show_within(self, limits: Limits) -> str:
-        """Return "NAME(OPTIONS)", which `repr` and `str` show, also within a trainer that has this one."""
+        """Return "NAME(OPTIONS)". `repr` and `str` put the name around it again.
+
+        A WordPieceTrainer shows the BpeTrainer that it wraps in this form.
+        """
         tokens = [{"type": "AddedToken", **token.state()} for token in self.special_tokens]
         described = {"type": type(self).__name__, **self.options(), "special_tokens": tokens}
         return show_component(described, limits)
