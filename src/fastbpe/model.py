@@ -82,7 +82,7 @@ class AddedToken(NamedTuple):
     content: str – its text.
     id: int – its id. NEXT (-1), for `Tokenizer.with_tokens`: the next free one.
     special: bool – whether it is found only if the caller allows it; False: found everywhere.
-    normalized: bool – whether it is found in normalized text, between other added tokens; False: in original text.
+    normalized: bool – True: found in normalized text, after all tokens with False; False: found in original text.
     lstrip: bool – whether it also matches the white space before it.
     rstrip: bool – whether it also matches the white space after it.
     single_word: bool – whether it is not found next to a letter, mark, decimal digit, `_` or joiner (Rust's `\w`).

@@ -235,10 +235,9 @@ class Tokenizer(TokenizerBase):
         """Encode a prompt of parts, with special and added tokens only within trusted parts.
 
         Use this to put text that you do not trust into a template. Text of an untrusted part never becomes the id
-        of a special token. Nor does it become the id of an added token (`<think>`, `<tool_call>`), or of a
-        user-defined symbol of sentencepiece, with a visible character. If an ordinary token has the text of such a
-        token, smaller tokens replace it, too. Three kinds of ids stay: added tokens that consist of white space
-        and are not special, single bytes and characters (no other ids represent them), and the unknown token.
+        of a special token, an added token (`<think>`) or a user-defined symbol of sentencepiece. If merging makes
+        such an id, ids of smaller tokens replace it. There are three exceptions: white space that is not a special
+        token, single bytes and characters (no other ids represent them), and the unknown token.
 
         Args:
             parts: (text, trusted) pairs; text is str, or bytes of UTF-8. TypeError for anything else.
@@ -484,8 +483,8 @@ class Tokenizer(TokenizerBase):
             dtype, out: of the ids, as in `encode_to_numpy`.
 
         Returns:
-            (ids, offsets): uint32 of shape (n_ids,), int64 of shape (len(texts) + 1,). The ids of texts[i] are
-            ids[offsets[i]:offsets[i + 1]].
+            (ids, offsets): shape (n_ids,), by default uint32; int64 of shape (len(texts) + 1,). The ids of
+            texts[i] are ids[offsets[i]:offsets[i + 1]].
 
         >>> ids, offsets = Tokenizer.from_merges([(97, 98)], pattern=None).encode_batch_to_numpy(["ab", "abc"])
         >>> ids.tolist(), offsets.tolist()
@@ -546,9 +545,10 @@ class Tokenizer(TokenizerBase):
         Special tokens in the texts are treated as plain text, because files are not trusted. The output appears
         whole or not at all. To resume a run that was stopped, call again with the same arguments: the result is
         byte for byte the same. A text file that is one document may be kept whole in memory if the tokenizer
-        normalizes text, puts a space before it or works on code points. The same holds if its split pattern is
-        "superbpe_lines" or has no scanner (`repr` names the splitter), or if an added token has a flag such as
-        single_word or a safe cut inside, as "a b" has. docs/many-machines.md describes shards.
+        normalizes text, puts a space before it or works on code points. The same holds if the split pattern is
+        None, "superbpe_lines" or one without a scanner: `repr` does not show "split by scanner". It also holds if
+        an added token has the flag single_word or rstrip, or contains a letter or number before a space ("a b").
+        docs/many-machines.md describes shards.
 
         Args:
             inputs: a path, a folder, a glob pattern ("data/*.jsonl"), or an iterable of these. A text file is one
@@ -615,12 +615,12 @@ class Tokenizer(TokenizerBase):
     ) -> StreamEncoder:
         """Create a stream that encodes text as it arrives, to the same ids as `encode` of the whole text.
 
-        Its `push` takes text and returns the ids that no later text can change; its `finish` returns the rest. It
-        holds back the text after the last letter or number before a space, a newline or a CJK stop: a few words
-        of most texts. Without a split pattern, or with a pattern of sets (`[a-z]+|[0-9]`), it holds back the text
-        after the last place between two bytes that are adjacent in no token. It holds back all text if any other
-        split pattern has no scanner (see `encode_files`), or if a normalizer, an allowed special token or an added
-        token may cross such a place.
+        Its `push` takes text and returns the ids that no later text can change; its `finish` returns the rest.
+        With most tokenizers, it holds back the text after the last letter or number that a space, a newline, or a
+        CJK comma or full stop follows: a few words. At byte level without a split pattern, or with a pattern of
+        sets (`[a-z]+|[0-9]`), it holds back the text after the last place between two bytes that are adjacent in
+        no token. With all others (Unigram models, "superbpe_lines", regexes without a scanner), it holds back all
+        text. It also does so if a normalizer, an allowed special token or an added token may cross such a place.
 
         >>> stream = Tokenizer.from_merges([(97, 98)], pattern="gpt2").encoder()
         >>> [stream.push(text) for text in ("a", "b a", "b c")], stream.finish()
@@ -636,10 +636,10 @@ class Tokenizer(TokenizerBase):
     ) -> Conversation:
         """Create a text that can grow and be edited, and whose ids always equal `encode`'s for the whole text.
 
-        `append(text)` encodes only the end of the text again, `replace(start, end, text)` only the text around the
-        edit, and `truncate_to(n)` cuts off either side. Each returns the ids that changed. The time for an append
-        does not grow with the text, except where `encoder` holds back all text: then it encodes the whole text
-        each time.
+        `append(text)` encodes only the end of the text again, and `replace(start, end, text)` only the text around
+        the edit. `truncate_to(n)` drops text at the end (or at the start) so that at most n ids are left. Each
+        returns the ids that changed. The time for an append does not grow with the text, except where `encoder`
+        holds back all text: then each append encodes the whole text.
 
         >>> conversation = Tokenizer.from_merges([(97, 98), (256, 99)], pattern="gpt2").conversation()
         >>> conversation.append("ab ab"), conversation.append("c")

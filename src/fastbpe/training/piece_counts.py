@@ -32,7 +32,7 @@ class PieceCounts(Mapping[bytes, int]):
     works, and `2 * a` are the counts of a text that occurs twice. The order of pieces is the order of their first
     appearance, which `train(ties="first")` relies on; `==` ignores it.
 
-    `count_pieces(mode="codepoint")` counts the words of normalized sentences; its counts include the options of
+    `count_pieces(mode="codepoint")` counts the words of normalized sentences; `options` returns the options of
     counting. The order of words has no meaning, and may differ from run to run. Words of `mode="unigram"` end
     only at white space, and a byte 0xFF follows the last word of each sentence; the last sentence of `a + b` is
     b's last.
@@ -117,8 +117,9 @@ class PieceCounts(Mapping[bytes, int]):
     def runs_of(self) -> str | None:
         """Fingerprint of the tokenizer whose runs of ids were counted (`count_pieces(superwords=)`); None: pieces.
 
-        For `Superwords`, "lines" or "whole" follows the fingerprint, and then "neighbours" for pairs, or how the
-        runs were cut if they were. A run consists of two or more ids, in three bytes each, little-endian.
+        For `Superwords`, its `documents` ("lines" or "whole") follows the fingerprint. Then follows "neighbours"
+        if pairs were counted, or "cut" and four numbers if such counts cut the runs (`count_pieces(neighbours=)`).
+        A run consists of two or more ids, in three bytes each, little-endian.
         """
         return self._runs_of
 
@@ -307,8 +308,8 @@ class PieceCounts(Mapping[bytes, int]):
             min_count: int – minimum number of occurrences, in all files together, of a piece that is kept; the
                 summary has the number of the pieces left out. 1: keep all.
             max_memory_bytes: int – maximum number of bytes for tables; beyond it, counts go to temporary files (in
-                TMPDIR), about twice the size of the input files. If no piece is in two files, the
-                tables need up to a 64th of the size of the input files, even beyond the limit.
+                TMPDIR), about twice the size of the input files. The tables of very large files exceed the limit:
+                they need up to a 64th of the size of all input files, the most if no piece is in two files.
             progress: bool, function or None – as for `train`; the one phase is "merging".
 
         Returns:
@@ -318,7 +319,7 @@ class PieceCounts(Mapping[bytes, int]):
         Raises:
             FormatError: a file does not contain piece counts, or is damaged.
             TrainingError: a file was counted with other options than the first, there are no files, or one of
-                several files of neighbours lacks the rare ones.
+                several files of counts with neighbours="count" was pruned (prune the merged counts instead).
             OverflowError: a piece occurs more than 2**63 - 1 times.
             ValueError: min_count or max_memory_bytes is below 1.
             OSError: a file cannot be read or written.

@@ -364,7 +364,7 @@ class SequenceTokenizer:
 
         Symbols and old merges keep their ids. If both tokenizers have a special token, its new row is a copy of
         its old row, even if its id differs. The row of a new merge starts as the mean of the rows of the old ids
-        that it joins.
+        into which it can be taken apart; an id that occurs twice counts twice.
 
         Args:
             old: the base that was passed to `train`, or a tokenizer with the same symbols and the first merges of
