@@ -140,7 +140,7 @@ class NoUnknownTokenError(VocabularyError):
     """
 
     def saying(self, text: str) -> NoUnknownTokenError:
-        """Return this error with another library's text. A note has fastbpe's text, which names the way out."""
+        """Return this error with another library's text. A note has fastbpe's text, which may say what to do."""
         made = NoUnknownTokenError(text)
         vars(made)["__notes__"] = [str(self), *vars(self).get("__notes__", ())]
         return made

@@ -314,7 +314,7 @@ def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
 
     Raises:
         PatternError: the argument is an unknown name or an empty list. Regexes are not parsed here.
-        TypeError: the argument, or an item of the list, is not a str.
+        TypeError: the argument has another type, or an item of the list is not a str.
 
     >>> resolve_pattern("gpt2")[0], resolve_pattern("phi-2")[0], resolve_pattern(r"\w+|\W+"), resolve_pattern(None)
     ('gpt2', 'gpt2', (None, '\\w+|\\W+'), ('none', None))

@@ -129,7 +129,11 @@ class Encoding:
 
     @property
     def sequence_ids(self) -> list[int | None]:
-        """Number of the text that each id belongs to, 0 or 1; None for ids that were added."""
+        """Number of the text that each id belongs to, 0 or 1; None for ids that were added.
+
+        As in tokenizers, the number is 0 for all ids, also for added ones, after `truncate` has removed ids, and
+        for a single text without a post-processor.
+        """
         if self._source is not None:
             found = self._source.column(self, "sequences", self._row)
             if found is not None:
@@ -168,7 +172,10 @@ class Encoding:
         return next((key for key, (start, end) in self.ranges.items() if start <= index < end), None)
 
     def token_to_chars(self, token_index: int) -> tuple[int, int] | None:
-        """Return the offsets of a token; None for ids that were added, and for an index that is too large."""
+        """Return the offsets of a token.
+
+        The result is None if the token's number in `sequence_ids` is None, or if the index is too large.
+        """
         index = number(token_index)
         if self.token_to_sequence(index) is None or index >= len(self):
             return None
@@ -215,7 +222,8 @@ class Encoding:
     ) -> None:
         """Pad this encoding, and the parts that truncation cut off, to a length, in place.
 
-        An encoding that is longer does not change. The other arguments are as in `Tokenizer.enable_padding`.
+        An encoding that is longer does not change. direction, pad_id, pad_type_id and pad_token are as in
+        `Tokenizer.enable_padding`. Other options have no effect, and cause a warning.
         """
         ignore(options)
         length, pad_id, pad_type_id = number(length), token_id(pad_id), token_id(pad_type_id)
@@ -237,7 +245,7 @@ class Encoding:
         """Truncate to a length, in place. The arguments are as in `Tokenizer.enable_truncation`.
 
         Raises:
-            ValueError: stride is not less than max_length, or the direction is unknown.
+            ValueError: the direction is unknown, or stride is not less than a max_length that cuts off some ids.
         """
         limit, stride, n = number(max_length), number(stride), len(self)
         direction = check_direction(direction, "Invalid truncation direction value : {:.60}")

@@ -22,7 +22,9 @@ def pool_threads(thread_pool: ThreadPool) -> int:
 
 
 class ThreadPool:
-    """Number of threads, for the argument `thread_pool`; if negative, one per usable core. Objects share one pool.
+    """Number of threads, for the argument `thread_pool`; if negative, one per usable core.
+
+    The object has no threads of its own: all calls in a process share fastbpe's threads.
 
     >>> ThreadPool(2).num_threads()
     2

@@ -137,7 +137,7 @@ class Strip(Decoder):
 
 
 class Replace(Decoder):
-    """Replace a text, or matches of a `Regex`, in each token.
+    """Replace each occurrence of a text, or each match of a `Regex`, in each token.
 
     Args:
         pattern: str or `Regex`.

@@ -139,7 +139,7 @@ class NormalizedString:
         self._run({"type": "Strip", "strip_left": False, "strip_right": True})
 
     def prepend(self, s: str) -> None:
-        """Prepend a text, which gets the position of the first character; an empty text stays empty."""
+        """Prepend a text, with the position of the first character. An empty NormalizedString stays empty."""
         self._run({"type": "Prepend", "prepend": of_type(s, str)})
 
     def append(self, s: str) -> None:
@@ -155,9 +155,10 @@ class NormalizedString:
         self._piece = Piece("", [])
 
     def replace(self, pattern: Any, content: str) -> None:
-        """Replace a text, or matches of a `Regex`; a replacement gets the position of the last replaced character.
+        """Replace each occurrence of a text, or each match of a `Regex`.
 
-        An empty str matches nowhere, and an empty `Regex` everywhere, as in tokenizers.
+        The replacement gets the position of the last character that it replaces. An empty str matches
+        nowhere, and an empty `Regex` everywhere, as in tokenizers.
 
         Args:
             pattern: str or `Regex`.

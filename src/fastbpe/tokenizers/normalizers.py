@@ -184,7 +184,7 @@ class Prepend(Normalizer):
 
 
 class Replace(Normalizer):
-    """Replace a text, or matches of a `Regex`.
+    """Replace each occurrence of a text, or each match of a `Regex`.
 
     Args:
         pattern: str or `Regex`.

@@ -294,7 +294,7 @@ def training_options(tokenizer: Tokenizer) -> dict[str, Any]:
         tokenizer: Tokenizer.
 
     Returns:
-        Keyword arguments for `train`; {} if the tokenizer's file stores no options.
+        Keyword arguments for `train`; {} if the tokenizer stores no such options.
 
     Raises TypeError if tokenizer is not a Tokenizer.
 

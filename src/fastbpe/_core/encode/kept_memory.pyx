@@ -17,7 +17,7 @@ cdef extern from *:
 
 
 def free_blocks():
-    """Free the memory that all pipelines keep for their next calls; return its size in bytes."""
+    """Free the arrays, offset tuples, buffers and piece caches that the core keeps; return their size in bytes."""
     return free_spare() + free_shared_tuples() + free_scratches()
 
 

@@ -42,8 +42,9 @@ def write_shard(
         errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": on_error decides.
 
     Raises:
-        TypeError: a document is not str or bytes; the message contains its number, and nothing is written.
-        FormatError: a document is None or not UTF-8; the message contains its number, and nothing is written.
+        TypeError: a document is not str or bytes, or is None and on_error is "raise". The message contains the
+            document's number, and nothing is written.
+        FormatError: a document is not UTF-8. The message contains its number, and nothing is written.
         SpecialTokenError, ValueError, OSError: as for `Tokenizer.encode_files`.
 
     >>> import fastbpe, tempfile
