@@ -39,7 +39,7 @@ def release_memory() -> int:
 
     - The memory of the last arrays of ids and of spans that were freed: up to 32 MB of each kind per process.
     - Piece caches of each tokenizer: up to `cache_bytes` (64 MB by default) for all threads together.
-    - The table of tuples of offsets, which lists share: 1 MB per process.
+    - The table of the tuples of offsets that lists share: 1 MB per process.
     - Encoding buffers of each tokenizer, for each thread that encoded at the same time (up to 64): up to 32 MB of
       ids, and up to 4 MB each of text, pieces and offsets. For batches, the threads share one block, as
       large as the largest call needed; at most 32 MB of it occupy physical memory.
@@ -58,8 +58,8 @@ def release_memory() -> int:
 
     - The int objects of ids and offsets, which lists of ids share: 32 bytes each, up to 32 MB per process.
     - The tables of a tokenizer, as long as it lives, and tables that it builds at first use: for decoding
-      (16 bytes for each id), for `explain`, the order of tokens for `completions`, and up to 32 sets of special
-      tokens that calls allowed.
+      (16 bytes for each id), for `explain`, the order of tokens for `completions`, and matchers for
+      up to 32 sets of special tokens that calls allowed or forbade.
 
     Returns:
         int – bytes of the freed blocks, including pages that were never touched.

@@ -23,8 +23,8 @@ class Listing:
 
     A folder means all files below it with the extension .txt, .jsonl, .ndjson, .jsonlines, .jl, .parquet or
     .arrow, possibly followed by .gz, .gzip, .zst or .zstd. It also means .json files of JSON lines that have the
-    field. The files are sorted by name. With a format, a folder means the files whose names show that format or
-    no format; .json counts as JSON lines.
+    field. The files are sorted by name. With a format, a folder means the files with an extension of that format,
+    with an unknown extension, or with none; .json counts as JSON lines.
 
     A pattern (`**` matches any folders) means the files that match, sorted by name. Folders and patterns leave out
     hidden files (names that begin with a dot, and all below folders with such names), unless a pattern itself has

@@ -31,8 +31,9 @@ def load(
 
     The contents decide the format of a file, not its extension. A name is searched for on this machine, never
     downloaded. The places are the folders of FASTBPE_VOCAB_DIR (`o200k_base.tiktoken`, `NAME.fbpe`, a folder
-    `NAME/`), the cache that `fastbpe fetch NAME` fills, tiktoken's cache and Hugging Face's. There, a published
-    vocabulary must have its published SHA-256.
+    `NAME/`), the cache that `fastbpe fetch NAME` fills, tiktoken's cache and Hugging Face's. If the vocabulary has
+    a published SHA-256, as o200k_base does, the file found must have it; in `NAME.fbpe` or `NAME/`, the ranks must
+    have it.
 
     Args:
         path_or_bytes: one of these, or a file's contents as bytes:

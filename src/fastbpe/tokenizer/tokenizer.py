@@ -733,12 +733,12 @@ class Tokenizer(TokenizerBase):
         template: str | None = None,
         add_generation_prompt: bool = True,
     ) -> int:
-        """Count the tokens of a chat, as the model reads it.
+        """Count the tokens of a chat, including the tokens that mark roles and messages.
 
         A tokenizer from a model's folder has the model's own chat template, which needs jinja2 (the extra "chat"):
-        the count is the number of ids of `apply_chat_template` in transformers. "gpt-oss-20b" needs no template:
-        its published format, harmony, is built in, but not for tools. For OpenAI's closed models, such as
-        "gpt-4o", the result is an `EstimatedCount`, by OpenAI's published overhead.
+        the count is the number of ids of `apply_chat_template` in transformers. `load("gpt-oss-20b")` needs no
+        template: its published format, harmony, is built in, but not for tools. For OpenAI's closed models, such
+        as `load("gpt-4o")`, the result is an `EstimatedCount`, by OpenAI's published overhead.
 
         Args:
             messages: dicts with "role" and "content", as in chat APIs.
@@ -764,8 +764,8 @@ class Tokenizer(TokenizerBase):
     ) -> IntervalCounter:
         """Create a function of (start, end) that returns `count(text[start:end])`. The text must be a str.
 
-        This makes one pass over the text; then each call takes microseconds, unless `encoder` would hold back all
-        text.
+        This makes one pass over the text; then each call takes microseconds. If `encoder` would hold back all
+        text, each call encodes the whole slice instead.
 
         >>> counter = Tokenizer.from_merges([(97, 98)], pattern="gpt2").interval_counter("ab ab ab")
         >>> counter(0, 8), counter(1, 5)
@@ -813,12 +813,12 @@ class Tokenizer(TokenizerBase):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = (),
     ) -> str | tuple[str, int]:
-        """Return the longest part of a text with at most max_tokens ids, from its beginning or up to its end.
+        """Return the longest beginning of a text (with side="left", the longest end) of at most max_tokens ids.
 
         The cut is between characters, and never within an allowed special token. Encoded by itself, the part has
-        at most max_tokens ids. It may be a few characters shorter than the longest if no word or number ends in
-        more than 64 characters in a row, or if the split pattern has no scanner (see `encode_files`). Without
-        with_total, the time depends on the length of the part, not of the text.
+        at most max_tokens ids. It may be a few characters shorter than the longest if the text has no space after
+        a letter or digit for more than 64 characters, or if the split pattern has no scanner (see `encode_files`).
+        Without with_total, the time depends on the length of the part, not of the text.
 
         Args:
             text, allowed_special, disallowed_special: as in `count`.
@@ -890,7 +890,7 @@ class Tokenizer(TokenizerBase):
         Args:
             text, allowed_special, disallowed_special: as in `truncate`.
             max_tokens: maximum number of ids of a chunk, 1 or more. Iterating raises ValueError if a single
-                character has more, and NoUnknownTokenError if it needs an unknown token that the model lacks.
+                character has more, or NoUnknownTokenError if the text needs an unknown token that the model lacks.
             overlap: maximum number of ids at the end of a chunk that the next chunk repeats, from a boundary on;
                 fewer if no new character would fit. 0 or more, less than max_tokens.
             boundary: places of the cuts: "token" (anywhere between characters), "word", "sentence" or "line".
@@ -925,9 +925,9 @@ class Tokenizer(TokenizerBase):
         Args:
             ids: a list, an array or any sequence of integers.
             errors: treatment of bytes that are not UTF-8: "replace" (by U+FFFD), "strict", "ignore", or the name
-                of another error handler of `codecs`. "replace" follows the original. With a sentencepiece model,
-                each byte that is not part of a character becomes U+FFFD; with a tokenizer.json of code points,
-                each byte id of a run that is not UTF-8 as a whole.
+                of another error handler of `codecs`. "replace" gives the same text as tiktoken, sentencepiece or
+                tokenizers. With a sentencepiece model, each byte that is not part of a character becomes U+FFFD;
+                with a tokenizer.json of code points, each byte id of a run that is not UTF-8 as a whole.
             num_threads: maximum number of threads, for a long list. None: as in `encode`.
             unknown_ids: treatment of ids without a token, negative ones included: "raise", "skip" or "replace" (by
                 U+FFFD each).
@@ -955,7 +955,7 @@ class Tokenizer(TokenizerBase):
         unknown_ids: UnknownIds = "raise",
         skip_special_tokens: bool = False,
     ) -> list[str]:
-        """Decode each sequence of ids, in order, as `decode` does. An error names its index.
+        """Decode each sequence of ids, in order, as `decode` does. An error names the index of the sequence.
 
         Args:
             batch_of_ids: an iterable of sequences of ids; a tuple (ids, offsets) of two arrays, as
@@ -987,15 +987,15 @@ class Tokenizer(TokenizerBase):
 
         Its `push` takes one id or several and returns the text that they complete; its `finish` returns the rest.
         Concatenated, the results equal the result of `decode` for all ids, with one exception. A stream cannot
-        take back text: if the first byte ids of a run made characters, and all together are not UTF-8, only the
-        ids after them become U+FFFD; `decode` replaces the whole run.
+        take back text: if the first byte ids of a run made characters, but the whole run is not UTF-8, the stream
+        replaces only the later ids of the run by U+FFFD; `decode` replaces all.
 
         Args:
             errors, unknown_ids, skip_special_tokens: as in `decode`. A model with more rows than its tokenizer has
                 tokens may sample an id without a token: with "skip" or "replace" the stream continues.
 
         Raises:
-            ValueError: decoding needs the whole text, such as for the rules of a sentencepiece model.
+            ValueError: text depends on later ids, such as in a sentencepiece model with rules for decoded text.
 
         >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
         >>> [stream.push(token_id) for token_id in "né".encode()], stream.finish()
@@ -1017,8 +1017,7 @@ class Tokenizer(TokenizerBase):
     def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
         """List the bytes that each id adds to the text. Joined, they equal the result of `decode_bytes`.
 
-        One exception: in code-point mode, the first id keeps the space that decoding drops at the beginning of a
-        text.
+        One exception: in code-point mode, the first id keeps the space that `decode_bytes` drops at the beginning.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_tokens_bytes([256, 99])
         [b'ab', b'c']
@@ -1092,9 +1091,10 @@ class Tokenizer(TokenizerBase):
 
     @property
     def added_tokens(self) -> list[AddedToken]:
-        """New list of added tokens: tokens found in any text, and special tokens with flags.
+        """New list of added tokens: all tokens found in any text, and some special tokens.
 
-        Empty for a sentencepiece model, whose user-defined pieces are not listed here.
+        Special tokens are listed if they have flags or are also ordinary tokens; for a tokenizer.json of code
+        points, all are listed. Empty for a sentencepiece model: its user-defined pieces are not listed here.
 
         >>> Tokenizer.from_merges([], pattern=None).added_tokens
         []
@@ -1138,7 +1138,7 @@ class Tokenizer(TokenizerBase):
         1. the token in the argument roles=, or in its files: `tokenizer_config.json`, `special_tokens_map.json` or
            `generation_config.json` of a folder, else the control symbol of a sentencepiece model or the
            `unk_token` of a tokenizer.json;
-        2. bos: the first id of `template`; eos: its last id;
+        2. bos: the first id that `template` puts before a text; eos: the last id that it puts after a text;
         3. the first of these special tokens. bos: `<s>`, `<|begin_of_text|>`, `<｜begin▁of▁sentence｜>`, `<bos>`,
            `<|bos|>`, `<|startoftext|>`, `[BOS]`; eos: `</s>`, `<|end_of_text|>`, `<｜end▁of▁sentence｜>`, `<eos>`,
            `<|eos|>`, `<|endoftext|>`, `[EOS]`; pad: `<pad>`, `<|pad|>`, `<｜▁pad▁｜>`,
@@ -1254,9 +1254,9 @@ class Tokenizer(TokenizerBase):
         """Return a tokenizer with more added tokens, which are found in any text. This tokenizer does not change.
 
         All ids stay. Text becomes an added token before it is split and merged, as in the tokenizers library: the
-        leftmost match wins, and the longest of several there. In untrusted text, `encode_parts` finds only added
-        tokens of white space. In a sentencepiece model, added tokens are user-defined pieces, without flags, which
-        sentencepiece also finds.
+        leftmost match wins, and the longest of several there. In untrusted parts, `encode_parts` finds only added
+        tokens that consist of white space. In a sentencepiece model, added tokens become user-defined pieces: they
+        have no flags, and sentencepiece finds them, too.
 
         Args:
             tokens: text to id; for code points, ids that follow the last one without a gap. Or a list of texts and
@@ -1457,8 +1457,8 @@ class Tokenizer(TokenizerBase):
         - "sentencepiece" (`.model`): code points and Unigram only.
         - byte level only: "tiktoken" (`.tiktoken`), without split pattern and special tokens; "gpt2" (a folder):
           vocab.json and merges.txt, without split pattern; "minbpe" (`.model`); "tekken": Mistral's tekken.json,
-          whose special tokens have the first ids; "boundless" (`.model`): the format of BoundlessBPE's second
-          version, the only one except "native" that can store superwords of whole words.
+          whose special tokens have the first ids; "boundless" (`.model` for superwords of whole words): the format
+          of BoundlessBPE's second version. Only this format and "native" can store such superwords.
 
         Args:
             path: file to write; for "gpt2" a folder, which is created if it does not exist. For "huggingface", a
@@ -1470,8 +1470,8 @@ class Tokenizer(TokenizerBase):
                 or the special tokens, the comparison supplies them.
             verify_text: additional text to compare, line by line, also with the library that owns the format
                 (tokenizers, tiktoken, sentencepiece) if it is installed.
-            drop: parts to leave out, even if the ids of some texts change: ["normalizer"], for the formats that
-                cannot store one. Then normalize texts before you encode them with the file.
+            drop: ["normalizer"]: leave the normalizer out, even if the ids of some texts change. Use this for
+                formats that cannot store it, and normalize texts before you encode them with the file.
             roles: as in `with_special_tokens`. Only "native", "huggingface" (a folder), "gguf" and "sentencepiece"
                 can store them.
 

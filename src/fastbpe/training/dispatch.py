@@ -140,9 +140,9 @@ def train(
             sequences to counts.
             With parity= or weights= the source is a dict of names, such as languages, to sources of these kinds.
         vocab_size: int – number of ids of the tokenizer: 256 bytes, merges, special tokens, in that order. In
-            code-point mode: special symbols, bytes (with byte_fallback=), pieces, characters; "characters": the
-            same without merges, and only with the characters that character_coverage= keeps. With mode="ids":
-            symbols, merges, special tokens.
+            code-point mode: special symbols, bytes (with byte_fallback=), pieces, characters. In this mode,
+            vocab_size="characters" means all of these without merged pieces, but only the characters that
+            character_coverage= keeps. With mode="ids": symbols, merges, special tokens.
         mode: str or None – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document
             are sentences, and options and their defaults are sentencepiece's. "unigram": the same for a
             unigram model, sentencepiece's default; the sentences stay in memory. None: the mode of the base or of
@@ -151,7 +151,7 @@ def train(
             tokens, normalizer, pre-tokenizers) change and cut the text, its merges are applied first, and new
             merges follow. vocab_size counts its tokens (not the gaps between ids) and the new ones; "+1000": 1,000
             more tokens than it has. special_tokens lists only the new ones. In code-point mode, its pieces and
-            scores stay, and new scores are below the lowest old one that is above -2**24. In this mode, options
+            scores stay, and new scores are below all old ones that are above -2**24. In this mode, options
             that are not given come from the base, and options that would change its ids (control_symbols …) are
             errors.
             With mode="ids", the base is a `SequenceTokenizer`, and base_size is the same as in the base.
@@ -185,8 +185,8 @@ def train(
             document, and may end with "\\r\\n". Default: None, each file is one document. Refused if no file is
             text.
             format: str – "text", "jsonl", "parquet" or "arrow": the format of all files, whatever their names say.
-            A folder then means the files whose names show that format or no format. Default: None, by name, or
-            else by content.
+            A folder then means the files below it with an extension of that format, with another extension that
+            fastbpe does not know, or with none. Default: None, by name, or else by content.
             on_error: str – "raise" (the default) an error for a document of a file that cannot be read (a line or
             row without text or not UTF-8, the rest of a damaged file), or "skip" it.
             errors: str – "replace": bytes that are not UTF-8 become U+FFFD. "strict" (the default): on_error
@@ -197,8 +197,8 @@ def train(
             special_tokens: list of str – names that are not part of merges and get the last ids. Default: none.
             ties: str – which of two equally frequent pairs to merge first: "pair" (the default), the one with
             smaller ids, as in rustbpe and bpeasy; "huggingface", as in tokenizers; "first", the first in the text,
-            as in minbpe. "huggingface" cannot be combined with base=, "first" cannot with superwords=, and
-            superwords="boundless" or "words" accepts none of them.
+            as in minbpe. "huggingface" cannot be combined with base=, nor "first" with superwords=. With
+            superwords="boundless" or "words", ties= is an error.
             min_count: int – minimum number of occurrences of a pair that is merged. Default: 1.
             max_token_bytes: int – maximum length of a token in bytes. Default: None, no limit.
             superwords: `Superwords` – also learn tokens that span several words, after words, or on top of a base.

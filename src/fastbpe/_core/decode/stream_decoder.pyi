@@ -15,8 +15,8 @@ class StreamDecoder:
 
     The results of `push` and `finish`, concatenated, equal the result of `decode` for all ids, however the ids are
     grouped, with one exception. A stream cannot take back text: if the first byte ids of a run made characters,
-    and all together are not UTF-8, only the ids after them become U+FFFD; `decode` replaces the whole run. Up to
-    three bytes that may become a character wait for the next ids.
+    but the whole run is not UTF-8, the stream replaces only the later ids of the run by U+FFFD; `decode` replaces
+    all. Up to three bytes that may become a character wait for the next ids.
 
     `copy.copy` returns an independent stream that continues from the same position. A stream cannot be pickled.
 

@@ -149,8 +149,9 @@ def changed_texts(
     """Find the texts of a corpus that get other ids after a change, and the ids that they gain or lose.
 
     Meant for a tokenizer that was extended (`train(base=…)`, `with_tokens`), pruned or merged, and the one from
-    which it was made, but any two tokenizers can be compared. A text keeps its ids if each is the old id,
-    translated by `new.id_map(old)`. Special tokens in the texts are ordinary text, as in `encode_ordinary`.
+    which it was made, but any two tokenizers can be compared. A text keeps its ids if its new ids are
+    its old ids, translated by `new.id_map(old)`. Special tokens in the texts are ordinary text, as in
+    `encode_ordinary`.
 
     Args:
         old: Tokenizer – the tokenizer before the change, of any mode.

@@ -26,21 +26,21 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
     The ids of `a` stay. The tokens that only `b` has get the ids from a.n_vocab on: first its ordinary tokens in
     the order of b, then its special and added tokens. All other rules come from the model of a: split
     pattern, normalizer, template, byte fallback. Merging still makes every token of a from its own bytes. No token
-    occurs twice. A token of b is left out if no text could produce it and no other token is made of it. No text
-    could produce it if the joined merges do not make it and no whole piece becomes it, or if a's split pattern or
-    normalizer cuts or changes its text, but b's did not. If both have the same added token, or an added token of b
-    is an ordinary token of a, the token of a stays as it is.
+    occurs twice. A token of b is left out if no text can produce it and no other token is made of it. No text can
+    produce it in two cases: the joined merges do not make it, and no whole piece becomes it; or a's split pattern
+    or normalizer cuts or changes its text, and b's did not. If both have the same added token, or an added token
+    of b is an ordinary token of a, the token of a stays as it is.
 
-    - Byte level: new tokens merge after the tokens of a, in b's order. If one of the two uses a list of merges,
-      the result has a list, too: a's merges, then b's, then a merge for each new token that these leave in two
-      parts. If one uses ranks, its merges are those that the ranks imply.
+    - Byte level: new tokens merge after the tokens of a, in b's order. If a or b uses a list of merges, the
+      result has a list, too: a's merges, then b's, then a merge for each new token that these leave in two
+      parts. For a tokenizer with ranks, these are the merges that the ranks imply.
     - Characters: as at byte level with lists of merges. Both must mark the ends of words in the same way, and must
       not mark the continuation of words by a prefix. A character that is unknown to a may be a token of b; then it
       is no longer unknown.
     - Code points: the pieces of the longest sequence that both have in the same order are anchors, and the pieces
-      that only b has are put between them, as late as possible. If a piece of a would no longer be made, the
-      pieces of b in its way are put after all of a's. New scores are 0, -1, -2, … in that order; pieces with the
-      same score keep a common score.
+      that only b has are put between them, as late as possible. If merging would no longer make a piece of
+      a, the pieces of b that prevent it are put after all of a's. New scores are 0, -1, -2, … in that order;
+      pieces with the same score keep a common score.
 
     Args:
         a: Tokenizer – the first one.
@@ -52,8 +52,8 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
 
     Raises:
         VocabularyError (a ValueError): the modes differ, a model is not BPE, has supermerges (BoundlessBPE) or
-            merges that scores cannot express, characters are spelled differently or with a prefix, or the result
-            has too many ids.
+            merges that scores cannot express, a and b mark the ends of words differently, one has a
+            continuing_subword_prefix, or the result has too many ids.
         SpecialTokenError (a ValueError): a token is special in one, and an added or ordinary token in the other,
             or the id of a special token would be beyond the limit.
         TypeError: an argument is not a Tokenizer.
