@@ -26,7 +26,7 @@ _NORMALIZER_OPTIONS = (
 def normalizers_of(model: CodePointModel) -> list[dict[str, Any]]:
     """Describe how text is changed before merging, as normalizers of a tokenizer.json.
 
-    A space that the model puts after a text cannot be described in this way.
+    If the model puts a space after a text, the list leaves this out: a tokenizer.json has no step for it.
     """
     spec = model.normalizer
     steps: list[dict[str, Any]] = []

@@ -12,8 +12,8 @@ def steps(tokenizer: Tokenizer) -> dict[str, list[dict[str, Any]]]:
     """List the steps that change and split a text before merging, in the form of a tokenizer.json.
 
     A sentencepiece model has some of these normalizers: Precompiled contains its rules; Strip and Replace remove
-    extra white space; Prepend puts a space before a text; Replace replaces spaces by U+2581. A space put after a
-    text cannot be described in this way.
+    extra white space; Prepend puts a space before a text; Replace replaces spaces by U+2581. If the model puts a
+    space after a text, the list leaves this out: a tokenizer.json has no step for it.
 
     Args:
         tokenizer: Tokenizer.

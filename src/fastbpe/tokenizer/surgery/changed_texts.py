@@ -167,7 +167,8 @@ def changed_texts(
         progress: bool, function or None – as for `train`; the one phase is "comparing", in bytes.
 
     Returns:
-        A report with three numbers for each changed text. `print` shows it as a table.
+        A report. For each changed text, it has the index in the corpus, and the numbers of ids before and now.
+        `print` shows it as a table.
 
     Raises:
         TypeError: old or new is not a Tokenizer (a SequenceTokenizer has no texts).
