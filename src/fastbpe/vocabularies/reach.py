@@ -78,7 +78,7 @@ def _judge_names(tokenizer: Described, material: Material, reach: Reach) -> None
 
 
 def _judge_spelled(tokenizer: Described, material: Material, reach: Reach) -> None:
-    """Judge the tokens of a character-level vocabulary, except names.
+    """Judge the tokens of a character-level vocabulary, except special and added tokens, which are found by name.
 
     Only the proofs by merges and by bytes are used, because the steps of a tokenizer.json may change a text in any
     way.

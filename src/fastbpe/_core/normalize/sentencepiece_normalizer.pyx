@@ -195,7 +195,7 @@ cdef class Normalizer:
             _write(out, b" ", 1, at)
 
     cdef int _put(self, Normalized* out, const Step* step) noexcept nogil:
-        """Append the output of a step. Returns -1 if there is no memory."""
+        """Append the bytes data[:n] of a Step. Returns -1 if there is no memory."""
         cdef const uint8_t* data = step.data
         cdef size_t n = step.n, i
         while n and out.after_space and data[0] == 32:

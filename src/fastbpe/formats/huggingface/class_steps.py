@@ -40,7 +40,7 @@ class Built(NamedTuple):
 
     Attributes:
         kind: type of its model; "": any.
-        settings: settings of the class for the other files of the folder.
+        settings: the class's defaults for roles and tokens, which complete or override the folder's other files.
         steps: function from (tokenizer_config.json, role → token, rules of the file's Precompiled, or []) to
             normalizer, pre-tokenizer, decoder and options of the model; None: the file's steps are used.
         template: templates for a text and for two: $A and $B are the texts; the other words are roles, names of
