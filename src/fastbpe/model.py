@@ -1,6 +1,7 @@
 """Content of a tokenizer file as plain data: `formats` reads and writes it, `tokenizer` runs it.
 
-`Model` is a byte-level or character-level vocabulary, `CodePointModel` a code-point vocabulary.
+`CodePointModel` is a vocabulary of sentencepiece's kind, from a `.model` file or a tokenizer.json like Llama's.
+`Model` is any other vocabulary: of bytes (GPT-2, tiktoken), or of characters in a tokenizer.json (as WordPiece).
 """
 
 from __future__ import annotations
