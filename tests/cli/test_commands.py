@@ -326,7 +326,7 @@ class TestDecode:
         assert done.failed_with(f"{tmp_path / 'a.bin'}: its ids were made by the tokenizer ")
         (tmp_path / "raw.bin").write_bytes(b"h\0\xff\xff")
         assert run("decode", "-m", model, tmp_path / "raw.bin").failed_with(
-            "raw.bin: no raw.bin.json next to it names"
+            "raw.bin: needs raw.bin.json, which states the dtype of the ids"
         )
         done = run("decode", "-m", model, tmp_path / "raw.bin", "--dtype", "uint16")
         assert done.failed_with(f"{tmp_path / 'raw.bin'}: document 0: ", "65535")

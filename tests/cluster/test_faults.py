@@ -53,13 +53,13 @@ def test_worker_killed_in_the_middle_leaves_whole_shards(cluster: Cluster, tmp_p
 
 def test_task_that_runs_twice_gives_the_same_rows() -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    from fastbpe.cluster.counting import Counting, check_options, count_part, counts_of_rows
+    from fastbpe.cluster.counting import Counting, check_options, count_texts, counts_of_rows
 
     for options in ({}, {"mode": "codepoint"}):
         how = Counting("text", options, False, 3, 5)
         parts = [pyarrow.table({"text": TEXTS[at : at + 100]}) for at in range(0, 600, 100)]
         once, twice = (
-            [row for i, part in enumerate(parts) for row in count_part([part], how, i, "")] for _ in "ab"
+            [row for i, part in enumerate(parts) for row in count_texts([part], how, i, "")] for _ in "ab"
         )
         assert once == twice
         counts = counts_of_rows(reversed(once), check_options(options, "raise"))
