@@ -30,8 +30,9 @@ class Superwords:
             below 1 is a fraction of vocab_size without special tokens. None: 0.9, or with base= all ids of the
             base.
         pattern: str, list of str or None – the split pattern of the second stage. Default: "superbpe_lines", the
-            pattern of SuperBPE's script: groups of up to three digits, runs of two or more punctuation marks, and
-            spaces before another space are separate pieces; each stretch between them is one piece.
+            pattern of SuperBPE's script. A piece is a group of up to three digits; a run of two or more
+            punctuation marks, with the space before it; or a run of spaces without its last one. Each stretch
+            between these pieces is one piece, too.
         max_words: int or None – maximum number of words (parts between spaces) in a new token. Default: 4. None:
             no limit.
         forbid: list of str – texts that no new token may contain. Default: a colon followed by a space.
