@@ -160,7 +160,7 @@ def _read_header(kind: Kind, view: memoryview, where: str) -> tuple[Any, int]:
     crc = zlib.crc32(view[line.end(2) :], zlib.crc32(view[: line.start(2)]))
     if crc != int(line.group(2), 16):
         raise FormatError(
-            f"{where}: damaged: truncated or altered (its checksum does not match); "
+            f"{where}: damaged: truncated or altered (the checksum of the file does not match); "
             "copy the file again or recreate it"
         )
     import json

@@ -37,8 +37,9 @@ def merge_shards(
     """Merge shards, or finished runs of one tokenizer, into the file that a single run would write.
 
     Documents keep their order. Files with a manifest are compared with its hashes first. If the files record the
-    tokenizer, an id above the greatest one of its vocabulary is an error. A run that fails leaves no output, at
-    most the folder OUT.partial. The output may have another format than the inputs; merging one file converts it.
+    tokenizer, an id above the greatest one of its vocabulary is an error. A run that fails writes no
+    output, and leaves at most the folder OUT.partial; a file that it was to replace stays. The output may have
+    another format than the inputs; merging one file converts it.
 
     Args:
         path: a folder of shards; or the path that was passed as out= to the calls of `encode_files` or
@@ -131,7 +132,7 @@ def _parts_of(paths: Sequence[Path_]) -> list[Part]:
             warn(said, FormatWarning)
         parts += found
     if not parts:
-        raise ValueError("no files to merge: pass a path, or a list of paths")
+        raise ValueError("no files to merge: the list of paths is empty")
     return parts
 
 

@@ -1260,9 +1260,9 @@ class Tokenizer(TokenizerBase):
 
         Args:
             tokens: text to id; for code points, ids that follow the last one without a gap. Or a list of texts and
-                `AddedToken`s, which have flags: existing ones keep their ids, new ones get the ids
-                from n_vocab on, in order. One with special=True becomes a special token. An id may belong to the
-                ordinary token with exactly this text.
+                `AddedToken`s, which have flags: those that are added tokens already keep their ids, others get ids
+                from n_vocab on, in order. One with special=True becomes a special token. An ordinary token with
+                exactly this text becomes the added token if its id is passed.
 
         Raises SpecialTokenError if a text is empty, is a special token, is an ordinary token but passed without
         its id, or already has another id, or if an id is taken.
@@ -1477,8 +1477,8 @@ class Tokenizer(TokenizerBase):
 
         Returns:
             A named tuple: number of texts compared, the library that took part, the dropped parts, the number of
-            texts for which ids differ, and the first 8 of these texts. These ids may differ only with drop, or for
-            a unigram model. None if nothing was compared.
+            texts for which ids differ, and the first 8 of these texts. Ids may differ only because of drop, or
+            because libraries add a unigram model's scores differently. None if nothing was compared.
 
         Raises:
             FormatError: the format cannot store this vocabulary, or ids would differ; nothing is written. The
