@@ -277,7 +277,7 @@ def _learner(
         options: the options of the run.
         n_new: maximum number of merges.
         least: minimum count of a merge.
-        shares: counts of the merges of words, which compete with those of the learner for the new ids.
+        shares: counts of the merges of words. These merges compete with the learner's merges for the new ids.
     """
     return Learner(
         runs,

@@ -103,7 +103,7 @@ class Parity:
     most text gets the most tokens. Parity-aware training chooses a language for each merge, the one whose text
     still needs the most tokens, and takes the most frequent pair of that language (of equally frequent pairs,
     the one with the greatest bytes in the order of GPT-2's characters for bytes). The merge is then applied in all
-    languages. The merges equal those of tokenizers 0.23's `ParityBpeTrainer`. Foroutan et al. invented the method
+    languages. tokenizers 0.23's `ParityBpeTrainer` learns the same merges. Foroutan et al. invented the method
     (https://arxiv.org/abs/2508.04796).
 
     Args:

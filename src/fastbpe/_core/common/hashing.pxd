@@ -2,7 +2,7 @@
 
 They are not in `hash_tables`: most modules need its types, and Cython would translate these functions for each.
 
-The multipliers are those of well-known hash functions: degski's and Evensen's mixers, and xxHash. `.fbpe` files
+The multipliers come from well-known hash functions: degski's and Evensen's mixers, and xxHash. `.fbpe` files
 contain tables whose slots depend on them.
 """
 

@@ -228,7 +228,7 @@ def _fallback_ids(model: CodePointModel) -> tuple[int, list[int] | None]:
 def _normalizing(
     model: CodePointModel, code_points: CodePoints, fused: int | None, table: PieceIdTable | None
 ) -> Normalizing:
-    """Return the steps around merging. fused: the unknown id, several of which become one; None: bytes instead."""
+    """Return the steps around merging. fused: the unknown id; a run of it becomes one id. None: bytes instead."""
     spec = model.normalizer
     is_unigram = model.trainer["model_type"] == "unigram"  # the sum of scores goes through the whole text
     symbols = _symbols(model)

@@ -266,7 +266,7 @@ export class TokenView {
       old.setAttribute("aria-selected", "false");
     }
     const { ids, book } = this.tokens;
-    // Undefined until the server has described the token; the element may be that of an old token until then.
+    // Undefined until the server has described the token; until then the element may belong to an old token.
     const token = book?.get(ids[this.active], this.source(this.active));
     const element = token && byId(`${this.prefix}-${this.active}`);
     if (element) {
