@@ -52,7 +52,7 @@ class OtherSums(NamedTuple):
             return False  # an id without a score, so sums cannot explain the difference
         lowest = min(self.scores)
         # Size that sums may have: every character unknown, and two more for spaces put around the text.
-        greatest = (abs(lowest) + _UNKNOWN) * (len(text) + 2)
+        greatest = (abs(lowest) + _UNKNOWN) * (len(normalized) + 2)
         sums = [fsum(self.scores[i] for i in ids) for ids in (expected, found)]
         return abs(sums[0] - sums[1]) <= _EPSILON * greatest * (len(expected) + len(found))
 
