@@ -14,6 +14,7 @@ from fastbpe import Tokenizer
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._core.train.piece_counter import PieceCounter
+from fastbpe._core.train.sentence_store import SentenceStore, sorted_words
 from helpers.shared_data import BYTES, published, standard_library, tokens_of
 
 MEGABYTE = 1_000_000
@@ -149,10 +150,27 @@ def test_training_on_one_long_line_round_trips(ties: str, name: str) -> None:
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-def test_training_on_one_repeated_byte_doubles_the_token_length() -> None:
+@pytest.mark.parametrize("overlaps", [True, False])
+def test_training_on_one_repeated_byte_doubles_the_token_length(overlaps: bool) -> None:
     counter = PieceCounter(Splitter())
     counter.add_piece(b"a" * (1 << 20), 1)
-    learner = Learner(counter, max_ids=1000)
+    learner = Learner(counter, max_ids=1000, overlaps=overlaps)
     learner.learn()
     tokens = tokens_of((left, right) for left, right, _ in learner.merges())
     assert [len(token) for token in tokens] == [1 << n for n in range(1, 21)]
+
+
+def test_words_whose_counts_fall_and_rise_are_sorted_by_count() -> None:
+    store = SentenceStore()
+    for count in (*range(500_000, 0, -2), *range(1, 500_000, 2)):  # the worst order for a quicksort
+        store.append(b"%d" % count, count)
+    words = sorted_words(store.words())
+    assert [words.sentence(i) for i in range(words.n)] == [b"%d" % count for count in range(500_000, 0, -1)]
+
+
+def test_long_words_that_differ_at_the_end_are_sorted_by_bytes() -> None:
+    word, store = b"ab" * MEGABYTE, SentenceStore()
+    for end in (b"b", b"", b"a"):
+        store.append(word + end, 1)
+    words = sorted_words(store.words())
+    assert [words.sentence(i) for i in range(3)] == [word, word + b"a", word + b"b"]

@@ -156,6 +156,9 @@ cdef inline void merge_some(
     cdef uint32_t i, at, right_at, after, left, right, left_at = 0
     cdef uint32_t n_left = length[pair.left], n_both = n_left + length[pair.right]
     cdef int64_t weight
+    # With no_overlaps: in a run of equal symbols whose own pair is merged, only the count of that pair would differ. Not
+    # to look for the end of the run keeps its merges linear.
+    cdef bint counts_runs = s.no_overlaps and pair.left != pair.right
     for i in range(from_, to):
         if i + CELLS_AHEAD < to:
             prefetch(&cells[occurrences[i + CELLS_AHEAD]])
@@ -171,10 +174,10 @@ cdef inline void merge_some(
         if left != NONE:
             left &= ~TAIL
             left_at = at - length[left]
-            if not s.no_overlaps or left != pair.left or _loses_pair(s, at, left, True):
+            if not counts_runs or left != pair.left or _loses_pair(s, at, left, True):
                 s.counts[cells[left_at].pair] -= weight
         if right != NONE and (
-            not s.no_overlaps or right != pair.right or _loses_pair(s, right_at, right, False)
+            not counts_runs or right != pair.right or _loses_pair(s, right_at, right, False)
         ):
             s.counts[cells[right_at].pair] -= weight
         cells[right_at].symbol = DEAD

@@ -62,6 +62,7 @@ cdef class SeedFinder:
     cdef const uint8_t* _classes
     cdef PieceRules _rules
     cdef uint32_t _max_length
+    cdef size_t _most_shared  # bytes: a string of so many has more than max_length characters, so it is no piece
     cdef size_t _n_kept
     cdef bint _by_characters
     cdef PieceTable _found  # strings, with their counts
@@ -83,6 +84,7 @@ cdef class SeedFinder:
         self._classes = <const uint8_t*> PyBytes_AS_STRING(classes)
         self._rules = PieceRules(split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces)
         self._max_length = max_length
+        self._most_shared = CHARACTER_BYTES * (<size_t> max_length + 1)
         self._n_kept = n_kept
         self._by_characters = by_characters
         self._found = PieceTable()
@@ -114,7 +116,7 @@ cdef class SeedFinder:
         self._units = units
         with nogil:
             self._lay_out(units)
-        least = max(self._n_suffixes // max(n_parts, <size_t> 1), <size_t> LEAST_SUFFIXES)
+        least = max(self._n_suffixes // n_parts, <size_t> LEAST_SUFFIXES)
         for i in range(1, <size_t> N_BEGINNINGS + 1):
             n = self._starts[i] - self._starts[first]
             if n >= least or (n and i == N_BEGINNINGS):
@@ -205,7 +207,7 @@ cdef class SeedFinder:
         for i in range(first, end):
             self._suffixes[i].key = _key(self._text + self._suffixes[i].at + depth)
         sort_keyed(self._suffixes + first, end - first)
-        if depth + 8 > CHARACTER_BYTES * (<size_t> self._max_length + 2):  # _shared() compares fewer bytes
+        if depth + 8 >= self._most_shared:  # _shared() compares no more bytes
             return 0
         i = first
         while i < end:
@@ -219,14 +221,11 @@ cdef class SeedFinder:
         return 0
 
     cdef size_t _shared(self, const Keyed* first, const Keyed* second) noexcept nogil:
-        """Return how many bytes two suffixes share, at most `most`.
-
-        A string of `most` bytes has more than max_length characters, so it is no piece, however it goes on.
-        """
+        """Return how many bytes two suffixes share, at most _most_shared."""
         cdef const uint8_t* a = self._text + first.at
         cdef const uint8_t* b = self._text + second.at
-        cdef size_t n = 0, most = CHARACTER_BYTES * (<size_t> self._max_length + 1)
-        while n < most and a[n] == b[n] and a[n] != UNIT_END:
+        cdef size_t n = 0
+        while n < self._most_shared and a[n] == b[n] and a[n] != UNIT_END:
             n += 1
         return n
 
@@ -338,7 +337,7 @@ cdef class SeedFinder:
                 order[i] = Keyed(
                     <uint64_t> ~_bits(self._score(i)) << 32 | <uint32_t> ~piece.n_bytes, <uint32_t> i, 0
                 )
-            sort_pieces(self._found.arena, self._found.pieces, order, n, n_best[0], 0)
+            sort_pieces(self._found.arena, self._found.pieces, order, n, n_best[0])
         return order
 
     cdef float _score(self, size_t i) noexcept nogil:
@@ -388,7 +387,7 @@ cdef class SeedFinder:
 cdef inline size_t _word_bytes(const uint8_t* unit, size_t n) noexcept nogil:
     """Return the length in bytes of the word at the start of a unit of n bytes."""
     n -= 1
-    return n - 1 if n and unit[n - 1] == 0 else n  # at the end of a sentence a NUL and the byte after it follow
+    return n - 1 if unit[n - 1] == 0 else n  # at the end of a sentence a NUL and the byte after it follow
 
 
 cdef inline size_t _beginning(const uint8_t* text) noexcept nogil:

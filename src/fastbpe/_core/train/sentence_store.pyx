@@ -177,7 +177,7 @@ cdef class SentenceStore:
         with nogil:
             for i in range(self.n):
                 self._add_words(words, i)
-        words.settle()
+        words.finish()
         return words
 
     cdef int _add_words(self, PieceTable words, size_t i) except -1 nogil:
@@ -295,7 +295,7 @@ def characters(PieceTable words not None):
         with nogil:
             for i in range(words.n_pieces):
                 word, n = &words.pieces[i], words.pieces[i].n_bytes
-                if n and words.arena[word.start + n - 1] == SENTENCE_END:
+                if words.arena[word.start + n - 1] == SENTENCE_END:
                     n -= 1
                 _add_characters(words.arena + word.start, n, word.count, counts, &left)
         return _by_code_point(counts)
@@ -351,7 +351,7 @@ def sorted_words(PieceTable words not None):
         with nogil:
             for i in range(n):
                 order[i] = Keyed(~<uint64_t> words.pieces[i].count, <uint32_t> i, 0)
-            sort_pieces(words.arena, words.pieces, order, n, n, 0)
+            sort_pieces(words.arena, words.pieces, order, n, n)  # no word has a NUL: U+2585 replaces it
             for i in range(n):
                 word = &words.pieces[order[i].at]
                 out.add(words.arena + word.start, word.n_bytes, word.count)

@@ -17,6 +17,6 @@ cdef struct Keyed:
 
 cdef void sort_keyed(Keyed* items, size_t n) noexcept nogil
 cdef void sort_pieces(
-    const uint8_t* arena, const PieceCount* pieces, Keyed* order, size_t n, size_t n_first, size_t depth
+    const uint8_t* arena, const PieceCount* pieces, Keyed* order, size_t n, size_t n_first
 ) noexcept nogil
 cdef int sort_by_first(PieceCount** pieces, size_t* capacity, size_t n) except -1 nogil
