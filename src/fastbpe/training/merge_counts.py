@@ -203,7 +203,7 @@ class _Merge:
         n_distinct = n_pieces = n_rare = n_rare_times = 0
         for part, some_rare, some_times in self._parts_in_order(min_count):
             n_distinct += len(part)
-            n_pieces += part.total()[0]
+            n_pieces += part.total()
             n_rare += some_rare
             n_rare_times += some_times
             for section, table in zip(sections, tables_of(part), strict=True):

@@ -57,6 +57,8 @@ class PieceCounts(Mapping[bytes, int]):
     (6, 2, 8, 30)
     """
 
+    _n_pieces: int | None = None  # None until n_pieces is read
+
     def __init__(
         self,
         counts: Mapping[bytes | str, int] | Iterable[tuple[bytes | str, int]] = (),
@@ -64,17 +66,18 @@ class PieceCounts(Mapping[bytes, int]):
         pattern: PatternLike = None,
         special_tokens: Iterable[str] = (),
     ) -> None:
-        table = PieceCounter(Splitter())
+        table, n_bytes = PieceCounter(Splitter()), 0
         items = counts.items() if isinstance(counts, Mapping) else counts
         for piece, number in items:
             data, checked = count_checks.checked_count(piece, number)
             if checked and data:
                 table.add_piece(data, checked)
+                n_bytes += checked * len(data)
         table.finish()
         self._table = table
         self._pattern = resolve_pattern(pattern)[1]
         self._special_tokens = check_special_tokens(special_tokens)
-        self._n_bytes = table.total()[1]
+        self._n_bytes = n_bytes
         self._n_skipped = self._n_pruned = 0
         self._words: WordFacts | None = None
         self._runs_of: str | None = None
@@ -126,7 +129,9 @@ class PieceCounts(Mapping[bytes, int]):
     @property
     def n_pieces(self) -> int:
         """Number of pieces in the text: the sum of all counts."""
-        return self._table.total()[0]
+        if self._n_pieces is None:
+            self._n_pieces = self._table.total()
+        return self._n_pieces
 
     @property
     def n_bytes(self) -> int:
@@ -237,7 +242,7 @@ class PieceCounts(Mapping[bytes, int]):
         for piece, number in self._table.items():
             (kept if number >= min_count else dropped).add_piece(piece, number)
         kept.finish()
-        n_pruned = self._n_pruned + dropped.total()[0]
+        n_pruned = self._n_pruned + dropped.total()
         words = None if self._words is None else self._words.without(dropped)
         return counts_of_table(
             kept,

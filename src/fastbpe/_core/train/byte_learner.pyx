@@ -115,7 +115,7 @@ cdef class Learner(MergeLearner):
         if self._ids_of_known is not None:
             n_ids += len(self._ids_of_known)
         n_ids = min(n_ids, n_base + n_symbols + more_symbols)
-        self._allocate(n_symbols + n_pieces + 2, n_pieces, n_ids)
+        self._allocate(n_symbols + n_pieces + 1, n_pieces, n_ids)
         self._rank = <uint32_t*> allocated(n_ids, sizeof(uint32_t))
         cdef uint32_t i
         for i in range(n_base):
@@ -241,11 +241,11 @@ cdef class Learner(MergeLearner):
             return self._limits.head(pair.left)
         if not self._ties_first:
             return (<uint64_t> self._rank[pair.left] << 32) | self._rank[pair.right]
-        # An occurrence that is gone never returns, so the pair drops it for good.
-        while pair.n and not stands(&self._state, pair, self._state.occurrences[pair.start]):
+        # An occurrence that is gone never returns, so the pair drops it for good. One stands, as the count is not 0.
+        while not stands(&self._state, pair, self._state.occurrences[pair.start]):
             pair.start += 1
             pair.n -= 1
-        return self._state.occurrences[pair.start] if pair.n else NONE
+        return self._state.occurrences[pair.start]
 
     cdef bint _precedes(self, uint32_t pair, uint32_t other) noexcept nogil:
         cdef const Pair* a = &self._state.pairs[pair]

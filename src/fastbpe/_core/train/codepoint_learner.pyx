@@ -112,7 +112,7 @@ cdef class CodePointLearner(MergeLearner):
         # A word with k stretches between characters outside the alphabet has k - 1 such characters or more, so with a
         # NONE per stretch it needs at most one cell more than it has bytes. A stretch needs a weight; one with fewer
         # than two symbols is left out.
-        self._allocate(words.n_arena + words.n_pieces + 2, (words.n_arena + words.n_pieces) // 2 + 1, n_ids)
+        self._allocate(words.n_arena + words.n_pieces + 1, (words.n_arena + words.n_pieces) // 2, n_ids)
         self._start = <size_t*> allocated(n_ids + 1, sizeof(size_t))
         self._prefix = <uint64_t*> allocated(n_ids, sizeof(uint64_t))
         self._shape = <Shape*> allocated(n_ids, sizeof(Shape))
@@ -268,8 +268,7 @@ cdef class CodePointLearner(MergeLearner):
                 cell.symbol = NONE
                 cell += 1
             self._note_work(word.n_bytes)
-        cell.symbol = NONE
-        self._n_cells = cell - self._state.cells + 1
+        self._n_cells = cell - self._state.cells
         return 0
 
     cdef int _reserve_text(self, size_t n) except -1 nogil:

@@ -64,7 +64,7 @@ cdef struct Work:
     Lattice lattice
     double* before  # by position: log of the sum of exp(total) over the paths to it
     double* behind  # by position: log of the sum of exp(total) over the paths from it
-    size_t sums_capacity  # items of `before` and `behind`, minus one
+    size_t sums_capacity  # items of `before` and `behind`
     double* best  # by node: total of the best path up to its end
     int32_t* back  # by node: the node before it on that path
     size_t paths_capacity  # items of `best` and `back`
@@ -189,10 +189,10 @@ cdef class DoubleUnigramLearner:
         cdef double sum
         cdef double* before
         cdef double* behind
-        if work.before == NULL or n > work.sums_capacity:
+        if n >= work.sums_capacity:
             grow(<void**> &work.before, n + 1, sizeof(double))
             grow(<void**> &work.behind, n + 1, sizeof(double))
-            work.sums_capacity = n
+            work.sums_capacity = n + 1
         before, behind = work.before, work.behind
         before[0] = behind[n] = 0  # both stay unset inside characters, where no node begins or ends
         for at in range(1, n + 1):
@@ -248,17 +248,14 @@ cdef class DoubleUnigramLearner:
         """
         cdef Ids others = Ids(NULL, 0, 0)
         cdef array.array numbers
-        cdef list texts
-        cdef bytes text
-        cdef size_t i, k = 0
+        cdef list texts = self._pieces[first:end]
+        cdef size_t i, k = 0, n = <size_t> len(texts)
         cdef Work work
         cdef Watch watch = Watch(0, &self._abandoned)
-        end = min(end, <size_t> len(self._pieces))
-        texts = self._pieces[first:end]
-        numbers = array.clone(INTS, len(texts), True)
-        cdef bytes joined = b"".join(texts) or b"\0"
-        cdef array.array ends = array.clone(INTS, len(texts), True)
-        for i in range(<size_t> len(texts)):
+        numbers = array.clone(INTS, n, True)
+        cdef bytes joined = b"".join(texts)
+        cdef array.array ends = array.clone(INTS, n, True)
+        for i in range(n):
             k += <size_t> len(texts[i])
             ends.data.as_uints[i] = <uint32_t> k
         cdef const uint8_t* data = <const uint8_t*> <const char*> joined
@@ -266,7 +263,7 @@ cdef class DoubleUnigramLearner:
         try:
             with nogil:
                 k = 0
-                for i in range(end - first if end > first else 0):
+                for i in range(n):
                     lattice_fill(&work.lattice, &self._segmenting, data + k, ends.data.as_uints[i] - k)
                     lattice_link(&work.lattice)
                     self._second_best(&work, &numbers.data.as_uints[i], &others)
@@ -464,8 +461,6 @@ cdef int32_t _pop(Work* work) noexcept nogil:
     cdef size_t at = 0, child, best, i
     work.n_waiting -= 1
     last = work.agenda[work.n_waiting]
-    if work.n_waiting == 0:
-        return top
     while True:
         child = N_CHILDREN * at + 1
         if child >= work.n_waiting:

@@ -11,7 +11,7 @@ cdef struct PathSums:
     # Memory of add_expected(). All 0 at first.
     float* before  # by position: log of the sum of exp(total) over the paths to it
     float* behind  # by position: log of the sum of exp(total) over the paths from it
-    size_t capacity
+    size_t capacity  # items of both
 
 
 cdef int add_expected(const Lattice* lattice, PathSums* sums, float count, float* expected) except -1 nogil

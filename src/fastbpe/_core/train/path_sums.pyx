@@ -44,8 +44,8 @@ cdef int add_expected(const Lattice* lattice, PathSums* sums, float count, float
     cdef float whole, sum, log2_count = <float> (_exponent(count) + 1)  # an upper bound
     cdef float* before
     cdef float* behind
-    if sums.before == NULL or n > sums.capacity:
-        _reserve(sums, n)
+    if n >= sums.capacity:
+        _reserve(sums, n + 1)
     before, behind = sums.before, sums.behind
     for at in range(n + 1):
         before[at] = behind[at] = -INFINITY
@@ -133,10 +133,10 @@ cdef inline int _exponent(float number) noexcept nogil:
 
 
 cdef int _reserve(PathSums* sums, size_t n) except -1 nogil:
-    """Make space for the positions 0 to n."""
+    """Make space for n positions."""
     cdef size_t capacity = max(2 * sums.capacity, n)
-    grow(<void**> &sums.before, capacity + 1, sizeof(float))
-    grow(<void**> &sums.behind, capacity + 1, sizeof(float))
+    grow(<void**> &sums.before, capacity, sizeof(float))
+    grow(<void**> &sums.behind, capacity, sizeof(float))
     sums.capacity = capacity
     return 0
 

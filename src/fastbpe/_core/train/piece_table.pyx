@@ -5,7 +5,8 @@ them:
 
 - Short pieces, of 1 to 15 bytes, are nearly all of any text. An entry has 32 bytes: the piece itself is the key,
   and its count is next to it. Two entries fill a cache line.
-- Long pieces, and the empty one, have a slot with an index and a tag of the hash.
+- Long pieces, and the empty one, have a slot with an index and a tag of the hash. (Only a file of counts that somebody
+  altered has an empty word: a 0xFF alone.)
 
 While pieces are added, the counts of short ones are only in their entries; `settle` copies them to `pieces`.
 """
@@ -49,7 +50,7 @@ cdef class PieceTable:
     def __cinit__(self, *args, spill=None, size_t limit=0, **kwargs):
         # Texts may come from anybody: with a random seed nobody can choose pieces that collide.
         self._seed = int.from_bytes(os.urandom(8), "little")
-        self._spill, self._limit = spill, limit if spill is not None else 0
+        self._spill, self._limit = spill, limit
         self._is_settled = self._is_sorted = True
         self._watch.abandoned = &self._abandoned
 
@@ -155,14 +156,15 @@ cdef class PieceTable:
 
     @cython.critical_section
     def total(self):
-        """Return (number of pieces, number of bytes) of the text; each piece counts as often as it occurs."""
+        """Return the number of pieces in the text: the sum of the counts."""
+        cdef uint64_t low = 0, high = 0  # sums of the counts' low and high 32 bits: 2**32 numbers below 2**32 fit
         cdef size_t i
         self.settle()
-        pieces = bytes_ = 0
-        for i in range(self.n_pieces):
-            pieces += self.pieces[i].count
-            bytes_ += self.pieces[i].count * <object> self.pieces[i].n_bytes
-        return pieces, bytes_
+        with nogil:
+            for i in range(self.n_pieces):
+                low += <uint32_t> self.pieces[i].count
+                high += <uint64_t> self.pieces[i].count >> 32
+        return (<object> high << 32) + low
 
     @property
     def used_bytes(self):
@@ -180,7 +182,7 @@ cdef class PieceTable:
         """
         cdef uint64_t[2] key
         self._is_settled = False
-        if not n or n > SHORT_BYTES:
+        if not _is_short(n):
             return self._add_long(data, n, hash_bytes(data, n, self._seed), first, count)
         write_key(key, data, n)
         return self._add_short(data, n, key[0], key[1], first, count)
@@ -201,7 +203,7 @@ cdef class PieceTable:
         cdef size_t i
         self._is_settled = False
         for i in range(n):
-            if pieces[i].n_bytes and pieces[i].n_bytes <= SHORT_BYTES:
+            if _is_short(pieces[i].n_bytes):
                 write_key(keys[i], other.arena + pieces[i].start, pieces[i].n_bytes)
                 prefetch(self._entries + (key_hash(keys[i][0], keys[i][1], self._seed) >> self._shift << 1))
             else:
@@ -364,11 +366,10 @@ cdef class PieceTable:
         memset(block, 0, n_bytes)
         self._entries = <CountedPiece*> (<char*> block + LINE_BYTES - <size_t> block % LINE_BYTES)
         self._entries_block, self._entries_bytes, self._n_entries = block, n_bytes, n
-        self._shift = 65
-        while n:
+        self._shift = 65  # 64, plus 1 because a hash selects a cache line, which has two entries
+        while n > 1:
             n >>= 1
             self._shift -= 1
-        self._shift += 1  # a hash selects a cache line, which has two entries
         for i in range(n_old):
             if old[i].high:
                 self._find_short(old[i].low, old[i].high)[0] = old[i]
@@ -393,7 +394,7 @@ cdef class PieceTable:
         self._slots, self._n_slots, self._n_long = slots, n, 0
         for i in range(self.n_pieces):
             piece = &self.pieces[i]
-            if not piece.n_bytes or piece.n_bytes > SHORT_BYTES:
+            if not _is_short(piece.n_bytes):
                 hash = hash_bytes(self.arena + piece.start, piece.n_bytes, self._seed)
                 slot = self._find_long(self.arena + piece.start, piece.n_bytes, hash)
                 slot.tag, slot.index = <uint32_t> (hash >> 32), <uint32_t> i
@@ -403,25 +404,30 @@ cdef class PieceTable:
     cdef int _build_tables(self) except -1 nogil:
         """Build both hash tables, with space for the current pieces and one group of new ones.
 
-        Requires: neither table exists.
+        If the table of short pieces raises MemoryError, the other one stays, and the next call replaces it.
+
+        Requires: there is no table of short pieces.
         """
-        cdef size_t n_entries = MIN_ENTRIES, n_slots = MIN_SLOTS, i
+        cdef size_t n_entries = MIN_ENTRIES, n_slots = MIN_SLOTS, n_long = 0, i
         cdef uint64_t[2] key
         cdef CountedPiece* entry
         cdef PieceCount* piece
-        while (self.n_pieces + GROUP_PIECES) * 2 > n_entries:
+        for i in range(self.n_pieces):
+            n_long += not _is_short(self.pieces[i].n_bytes)
+        while (n_long + GROUP_PIECES) * 2 > n_slots:
+            n_slots *= 2
+        self._rebuild_long_table(n_slots)
+        while (self.n_pieces - n_long + GROUP_PIECES) * 2 > n_entries:
             n_entries *= 2
         self._resize_short_table(n_entries)
         for i in range(self.n_pieces):
             piece = &self.pieces[i]
-            if piece.n_bytes and piece.n_bytes <= SHORT_BYTES:
+            if _is_short(piece.n_bytes):
                 write_key(key, self.arena + piece.start, piece.n_bytes)
                 entry = self._find_short(key[0], key[1])
                 entry.low, entry.high, entry.count, entry.index = key[0], key[1], piece.count, <uint32_t> i
                 self._n_short += 1
-        while (self.n_pieces - self._n_short + GROUP_PIECES) * 2 > n_slots:
-            n_slots *= 2
-        return self._rebuild_long_table(n_slots)
+        return 0
 
     cdef void _free_tables(self) noexcept nogil:
         """Free both hash tables.
@@ -469,7 +475,7 @@ cdef class PieceTable:
         cdef uint64_t[2] key
         cdef LongSlot* slot
         self.reserve_group()
-        if not n or n > SHORT_BYTES:
+        if not _is_short(n):
             slot = self._find_long(data, n, hash_bytes(data, n, self._seed))
             return 0 if slot.index == NONE else self.pieces[slot.index].count
         write_key(key, data, n)
@@ -488,6 +494,11 @@ cdef class PieceTable:
             if self._count_of(other.arena + piece.start, piece.n_bytes) != piece.count:
                 return False
         return True
+
+
+cdef inline bint _is_short(size_t n) noexcept nogil:
+    """Tell whether a piece of n bytes has a key."""
+    return 0 < n <= SHORT_BYTES
 
 
 cdef inline size_t _used_bytes(PieceTable self) noexcept nogil:

@@ -46,7 +46,10 @@ cdef class SuperwordCounter(RunCounter):
         return self._count_separated()
 
     cdef int _separate_ids(self, size_t at, const size_t* ends, size_t n_ends) except -1 nogil:
-        """Copy the ids, with a NONE after each piece. at: start of the first piece."""
+        """Copy the ids, with a NONE after each piece. at: start of the first piece.
+
+        The tokens of a piece have exactly its bytes: a token exists for each byte of UTF-8 (`runs.check_base`).
+        """
         cdef const uint32_t* n_bytes = self.phases.phases.n_bytes
         cdef const uint32_t* ids = self._ids.items
         cdef uint32_t* to
@@ -58,7 +61,7 @@ cdef class SuperwordCounter(RunCounter):
             end = ends[k] & ~UNMATCHED
             if ends[k] & UNMATCHED:
                 at = end
-            while at < end and i < self._ids.n:
+            while at < end:
                 at += n_bytes[ids[i]]
                 to[0] = ids[i]
                 to += 1
@@ -120,17 +123,16 @@ cdef class WordRunCounter(RunCounter):
             end = self._ends.items[k] & ~UNMATCHED
             if self._ends.items[k] & UNMATCHED:
                 at = end
-            elif i < self._ids.n and token_length(tables, ids[i]) == end - at and self._members[ids[i]]:
+            elif token_length(tables, ids[i]) == end - at and self._members[ids[i]]:
                 # The whole piece is one token.
                 kept[n_kept] = ids[i]
                 n_kept += 1
                 i += 1
                 at = end
                 continue
-            while at < end and i < self._ids.n:
+            while at < end:
                 at += token_length(tables, ids[i])
                 i += 1
-            at = end
             if n_kept and kept[n_kept - 1] != NONE:
                 kept[n_kept] = NONE
                 n_kept += 1

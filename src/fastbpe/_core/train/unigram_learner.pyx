@@ -105,10 +105,9 @@ cdef class UnigramLearner:
     cdef int _build(self) except -1:
         """Build the trie of the pieces."""
         cdef size_t i, at = 0
-        cdef array.array ends = array.array("I", bytes(4 * self.n_pieces))
+        cdef array.array ends = array.clone(INTS, self.n_pieces, False)
         cdef bytearray text
-        cdef const uint8_t[::1] all_bytes = self._piece_bytes if self._piece_bytes else b"\0"
-        cdef uint8_t[::1] to
+        cdef uint8_t* to
         for i in range(self.n_pieces):
             at += self._pieces[i].length
             ends.data.as_uints[i] = <uint32_t> at
@@ -116,12 +115,11 @@ cdef class UnigramLearner:
             raise MemoryError(
                 f"{at} bytes of pieces: the limit is 2**32 - 2 bytes; lower seed_sentencepiece_size="
             )
-        text = bytearray(at + 1)  # one more, so that to[at] exists even behind the last piece
-        to = text
-        at = 0
+        text = bytearray(at)
+        to = <uint8_t*> <char*> text
         for i in range(self.n_pieces):
-            memcpy(&to[at], &all_bytes[self._pieces[i].start], self._pieces[i].length)
-            at += self._pieces[i].length
+            memcpy(to, self._text_of_pieces + self._pieces[i].start, self._pieces[i].length)
+            to += self._pieces[i].length
         self._trie = Trie(
             text, ends, array.array("I", range(self.n_pieces)), array.array("f", bytes(4 * self.n_pieces))
         )
@@ -248,6 +246,8 @@ cdef class UnigramLearner:
 
         Returns two uint32 arrays: the pieces for all texts, end to end, and their number for each text. Number 0:
         the text can become nothing else. NONE: the text becomes other pieces even now.
+
+        Requires: first <= n_pieces.
         """
         cdef Ids others = Ids(NULL, 0, 0)
         cdef array.array numbers
@@ -255,7 +255,7 @@ cdef class UnigramLearner:
         cdef Work work
         cdef Watch watch = Watch(0, &self._abandoned)
         end = min(end, self.n_pieces)
-        numbers = array.clone(INTS, max(end, first) - first, True)
+        numbers = array.clone(INTS, end - first, True)
         memset(&work, 0, sizeof(work))
         try:
             with nogil:
@@ -340,9 +340,9 @@ cdef class UnigramLearner:
         try:
             for i in range(self.n_pieces):
                 self._fill_with_piece(&work.lattice, i)
-                if _leave_whole_out(&work.lattice, <uint32_t> i):
-                    if not find_best(&work.lattice, &last) > self._pieces[i].score:
-                        kept.append(i)
+                _leave_whole_out(&work.lattice, <uint32_t> i)
+                if not find_best(&work.lattice, &last) > self._pieces[i].score:
+                    kept.append(i)
         finally:
             _work_free(&work)
         cdef array.array order = array.array("I", kept)
@@ -365,14 +365,12 @@ cdef void _count_best(Lattice* lattice, float count, float* found) noexcept nogi
         node = lattice.nodes[node].before
 
 
-cdef bint _leave_whole_out(Lattice* lattice, uint32_t piece) noexcept nogil:
-    """Set the worst score for the node of a piece that is the whole text; return False without such a node."""
+cdef void _leave_whole_out(Lattice* lattice, uint32_t piece) noexcept nogil:
+    """Set the worst score for the node that is the whole text, which is this piece."""
     cdef size_t i
     for i in range(lattice.first[0], lattice.first[1]):
-        if lattice.nodes[i].id == piece and lattice.nodes[i].end == lattice.n:
+        if lattice.nodes[i].id == piece:
             lattice.nodes[i].score = -INFINITY
-            return True
-    return False
 
 
 cdef inline uint64_t _worst_last(float loss) noexcept nogil:

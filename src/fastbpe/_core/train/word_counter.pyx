@@ -270,10 +270,8 @@ cdef class WordCounter:
             at += 1
         while at < end and is_blank(data[end - 1]):
             end -= 1
-        if at + 1 < end and data[at] == b"+":
+        if at < end and data[at] == b"+":
             at += 1
-        if at == end:
-            count = -1
         while at < end and count >= 0:
             digit = <int64_t> data[at] - 48
             count = count * 10 + digit if 0 <= digit <= 9 and count <= (INT64_MAX - digit) // 10 else -1
@@ -382,14 +380,12 @@ cdef class WordCounter:
     cdef void _find_ends(self, size_t start) noexcept nogil:
         """Append the ends of the words of the sentence from `start` to the end of the block.
 
-        Requires: _reserve() has reserved space for them.
+        Requires: the sentence is not empty; _reserve() has reserved space for them.
         """
         cdef const uint8_t* text = self._block
         cdef size_t* ends = self._ends + self._n_ends
         cdef size_t at = start, here, n = self._n_block
         cdef uint8_t before = ALONE, class_
-        if start == n:
-            return
         while at < n:
             here = at
             if is_letter(text[at]) and self._letters:
