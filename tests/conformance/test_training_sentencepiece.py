@@ -251,6 +251,7 @@ def assert_same_outcome(*arguments: Any, make: Callable[[], dict[str, Any]] = di
         *({"input_format": name} for name in ("", "text", "TEXT", "tsv")),
         {"use_all_vocab": True},
         {"seed_sentencepieces_file": "x"},
+        {"model_type": "unigram", "seed_sentencepiece_size": -1},
         {"auto_character_coverage": True},
         {"auto_character_coverage": True, "byte_fallback": True, "required_chars": "a"},
         {"auto_character_coverage": True, "model_type": "unigram"},
@@ -290,6 +291,12 @@ def test_options_and_their_errors_equal_sentencepiece(options: dict[str, Any]) -
 )
 def test_sentences_and_their_errors_equal_sentencepiece(sentences: list[Any]) -> None:
     assert_same_outcome(make=lambda: {"sentence_iterator": iter(sentences)})
+
+
+@pytest.mark.parametrize("model_type", ["bpe", "unigram", "word", "char"])
+def test_reserved_character_in_the_alphabet_is_sentencepieces_error(model_type: str, tmp_path: Path) -> None:
+    (tmp_path / "rules.tsv").write_text("61\t2585\n")  # "a" becomes U+2585
+    assert_same_outcome(model_type=model_type, normalization_rule_tsv=str(tmp_path / "rules.tsv"))
 
 
 def test_lone_surrogates_raise_runtime_error() -> None:

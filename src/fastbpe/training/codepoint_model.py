@@ -18,6 +18,7 @@ from fastbpe.tokenizer.internals import check_tokenizers, family_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.codepoint_counts import BOUNDARY, CountedWords
 from fastbpe.training.codepoint_options import CodePointOptions, float32
+from fastbpe.training.sentences import UNKNOWN_CHARACTER
 
 _N_CHARACTERS_SHOWN = 10  # rare characters that a note lists
 # Options that readers of a tokenizer.json or a GGUF file set, too: a model with only these stores no training.
@@ -65,6 +66,9 @@ def alphabet_of(counts: Mapping[int, int], trainer: Spec) -> tuple[list[str], di
 
     Returns:
         The characters, most frequent first; and the left-out characters with their counts.
+
+    Raises:
+        SpecError: U+2585 would be one of them. Sentences with it are left out, but normalization may write it.
     """
     required = {ord(character) for character in trainer["required_chars"]} - {0}  # no piece contains U+0000
     order = sorted({*counts, *required}, key=lambda c: (c not in required, -counts.get(c, 0), c))
@@ -75,6 +79,12 @@ def alphabet_of(counts: Mapping[int, int], trainer: Spec) -> tuple[list[str], di
         covered += counts.get(order[n], 0)
         n += 1
     taken = sorted(order[:n], key=lambda c: (-counts.get(c, 0), c))
+    if UNKNOWN_CHARACTER in taken:
+        raise SpecError(
+            "normalization turns text into U+2585, which is reserved for unknown characters; change the rules of "
+            "normalization_rule_tsv=",
+            "[!required_chars_.contains(kUNKChar)] ",
+        )
     left_out = {chr(c): counts[c] for c in order[n:] if c != BOUNDARY and c in counts}
     return [chr(c) for c in taken if c != BOUNDARY], left_out
 
@@ -233,7 +243,7 @@ class CodePointReport:
             most = sorted(self.left_out, key=lambda c: -self.left_out[c])[:_N_CHARACTERS_SHOWN]
             notes.append(
                 f"left out of the vocabulary: {plurals.counted(len(self.left_out), 'rare character')} with "
-                f"{plurals.counted(n_times, 'occurrence')} ({n_times / max(self.n_characters, 1):.3%}): "
+                f"{plurals.counted(n_times, 'occurrence')} ({n_times / self.n_characters:.3%}): "
                 f"{', '.join(map(repr, most))}"
                 + (", …" if len(self.left_out) > len(most) else "")
                 + f"; {become} {'bytes' if trainer['byte_fallback'] else trainer['unk_piece']}, unless "
@@ -261,7 +271,7 @@ def report_of(
         n_bytes_left_out=counted.n_bytes_left_out,
         n_characters=sum(counts.values()),
         left_out=left_out,
-        n_distinct_words=len(counted.words),
+        n_distinct_words=counted.words.n_pieces,
         n_merges=n_merges,
         n_skipped=counted.n_skipped,
         n_pruned=counted.n_pruned,

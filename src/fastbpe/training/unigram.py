@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,6 +30,7 @@ from fastbpe._utils.warn import warn
 from fastbpe._version import __version__
 from fastbpe.corpus.corpora import ReadingOptions, Source
 from fastbpe.errors import SpecError, TrainingError, TrainingWarning
+from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, Spec
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.codepoint_counting import character_classes, counted_words, keep_sentences
@@ -57,7 +57,7 @@ from fastbpe.training.sentences import (
 _SPACE = "\u2581"  # first character of words
 _PRUNE_TO = 1.1  # times vocab_size: number of pieces at which pruning ends
 _DELTA = float32(0.0001)  # difference between the scores of successive characters that pruning has dropped
-_FREQUENCY = re.compile(r"[ \t\v\f\r]*[+-]?[0-9]{1,4000}[ \t\v\f\r]*")
+_FREQUENCY = re.compile(r"[ \v\f\r]*[+-]?[0-9]{1,4000}[ \v\f\r]*")  # int() refuses more than 4,300 digits
 _PARTS = 4  # parts per thread of the search for strings: parts take unequal times
 _BLOCK = 1 << 12  # pieces that a thread examines at once
 #: Options of a model that `_learn_pieces` reads.
@@ -88,7 +88,7 @@ def train_unigram(source: Source | PieceCounts, base: Tokenizer | None, run: Run
     if isinstance(source, PieceCounts):
         counted, facts = counted_words(source, "unigram", run.reading)
         options = facts.options_for(vocab_size, run.options)
-        with run.reporter.phase("counting", 0):
+        with run.reporter.phase("counting", 0):  # every run reports the phase, even without work
             pass
         model, report = _learn_counted(counted, None, options, run.reading, run.reporter)
     else:
@@ -137,7 +137,6 @@ def _learn_counted(
     """
     trainer = options.trainer
     counts = character_counts(counted)
-    counts.pop(UNKNOWN_CHARACTER, None)
     alphabet, left_out = alphabet_of(counts, trainer)
     _check_room(trainer, len(options.metas), len(alphabet))
     if not alphabet:
@@ -149,6 +148,8 @@ def _learn_counted(
     n_seeds, seeds_file = trainer["seed_sentencepiece_size"], trainer["seed_sentencepieces_file"]
     if not n_seeds and not seeds_file:
         n_seeds = max(100_000, 8 * trainer["vocab_size"])  # what sentencepiece makes of 0
+    if n_seeds < 0:
+        n_seeds = specs.MAX_INT32  # sentencepiece's size_t makes no limit of a negative number
     final, n_words = _learn_pieces(
         sentences,
         character_classes(options),
@@ -233,23 +234,18 @@ def _learn_pieces(
     required = {chr(c).encode(): n for c, n in counts.items()}
     for character in alphabet:
         required.setdefault(character.encode(), 0)
-    found: list[tuple[bytes, float]] = []
-    n_words = 0
-    if store.n:
-        with ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as pool:
-            run: _Map = map if pool is None else pool.map
-            n_parts = 1 if pool is None else _PARTS * n_threads
-            # A thread sorts words while others search for strings.
-            is_cut = isinstance(store, CountedSentences) or options["split_by_whitespace"]
-            sorting = run(lambda sentences: sorted_words(sentences.words()) if is_cut else sentences, [store])
-            pieces, scores = _seeds(store, counts, classes, options, n_seeds, seeds_file, run, n_parts)
-            words: SentenceStore = next(sorting)
-            n_words = words.n
-            learner = UnigramLearner(pieces, scores, words)
-            with reporter.phase("learning", len(pieces) - n_wanted, unit=" pieces") as phase:
-                _learn(learner, options, n_wanted, run, phase.update)
-            found = learner.pieces()
-    return _final(found, [*required.items()], n_free), n_words
+    with ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as pool:
+        run: _Map = map if pool is None else pool.map
+        n_parts = 1 if pool is None else _PARTS * n_threads
+        is_cut = options["split_by_whitespace"]
+        # A thread sorts words while others search for strings.
+        sorting = run(lambda sentences: sorted_words(sentences.words()) if is_cut else sentences, [store])
+        pieces, scores = _seeds(store, counts, classes, options, n_seeds, seeds_file, run, n_parts)
+        words: SentenceStore = next(sorting)
+        learner = UnigramLearner(pieces, scores, words)
+        with reporter.phase("learning", len(pieces) - n_wanted, unit=" pieces") as phase:
+            _learn(learner, options, n_wanted, run, phase.update)
+    return _final(learner.pieces(), [*required.items()], n_free), words.n
 
 
 def _check_room(trainer: Spec, n_symbols: int, n_characters: int) -> None:
@@ -323,7 +319,6 @@ def _seeds(
 
 def _add_seeds_of_file(scored: _Scored, path: str, is_valid: Callable[[str], bool], size: int) -> None:
     """Add the pieces of a file (lines of a piece, a tab and its frequency) until there are `size` pieces."""
-    seen = {*scored}
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -342,9 +337,8 @@ def _add_seeds_of_file(scored: _Scored, path: str, is_valid: Callable[[str], boo
                 "[!seed_sentencepieces.empty()] ",
             )
         piece = fields[0].encode()
-        if not is_valid(fields[0]) or piece in seen:
+        if not is_valid(fields[0]) or piece in scored:
             continue
-        seen.add(piece)
         if len(scored) >= size:
             break
         scored[piece] = float32(frequency * len(fields[0]))
@@ -364,7 +358,7 @@ def _learn(
     n_slots = options["num_threads"]  # sentencepiece's threads: each adds up floats, so their number matters
 
     def sum_of_slots(work: Callable[[int, int], array[float]]) -> array[float]:
-        parts = iter(run(partial(_in_slot, work, n_slots), range(n_slots)))
+        parts = iter(run(lambda slot: work(slot, n_slots), range(n_slots)))
         total: array[float] = next(parts)
         for part in parts:
             add_floats(total, part)
@@ -394,10 +388,6 @@ def _learn(
     learner.drop_unreachable()
 
 
-def _in_slot(work: Callable[[int, int], array[float]], n_slots: int, slot: int) -> array[float]:
-    return work(slot, n_slots)
-
-
 def _final(pieces: list[tuple[bytes, float]], required: list[tuple[bytes, int]], n_free: int) -> _Scored:
     """Choose n_free pieces: all characters of the alphabet, then the best other pieces.
 
@@ -405,7 +395,7 @@ def _final(pieces: list[tuple[bytes, float]], required: list[tuple[bytes, int]],
     comes first in the result.
     """
     scores = dict(pieces)
-    least = min(scores.values(), default=0.0)
+    least = min(scores.values())
     final: _Scored = {}
     penalty = 0.0
     for character, _ in _sorted(required):
