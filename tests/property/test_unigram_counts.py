@@ -221,7 +221,7 @@ def test_damaged_words_do_no_harm(words: dict[bytes, int]) -> None:
 
     sentences = CountedSentences(table_of(PieceCounts(words)), b"a\xffb", [0x61, 0x2581])
     assert sum(count for _, count in sentences.units(0, 1)[0].items()) == sum(words.values())
-    assert len(sentences.words()) <= len(words)
+    assert sentences.words().n_pieces <= len(words)
     assert set(sentences.characters()) <= {0x61}
 
 

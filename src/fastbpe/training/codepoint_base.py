@@ -68,6 +68,7 @@ class CodePointBase:
             )
         self._tokenizer = tokenizer
         texts = [piece.decode("utf-8", "replace") for piece in self.model.pieces]
+        # In a counted word, BOUNDARY stands for a symbol: a piece with this character would be found in its place.
         self._texts = {text: i for i, text in enumerate(texts) if chr(BOUNDARY) not in text}
         self.characters = {
             text for text, i in self._texts.items() if len(text) == 1 and self.model.types[i] == PieceType.NORMAL

@@ -164,13 +164,13 @@ class WordFacts:
         _check_same({"symbols": self.symbols}, {"symbols": other.symbols})
         _check_same_specs(specs.make(specs.TRAINER, self.options), specs.make(specs.TRAINER, other.options))
 
-    def is_addable(self, other: WordFacts | None) -> bool:
+    def is_addable(self, other: WordFacts) -> bool:
         """Tell whether the words of both were counted in the same way, so that they can be added and compared."""
         try:
-            self.check_addable(self if other is None else other)
+            self.check_addable(other)
         except TrainingError:
             return False
-        return other is not None
+        return True
 
     def plus(self, other: WordFacts) -> WordFacts:
         """Return the combined facts of both texts; the other text comes after this one."""

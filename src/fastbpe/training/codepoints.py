@@ -99,7 +99,7 @@ def learn_source(
             options = start.options(n_ids, {**facts.options, **run.options})
             facts.check_read(options)
         options = replace(options, only_characters=only_characters)
-        with run.reporter.phase("counting", 0):
+        with run.reporter.phase("counting", 0):  # every run reports the phase, even without work
             pass
         model, report = _learn_counted(counted, options, character_classes(options), run.reporter, start)
     else:

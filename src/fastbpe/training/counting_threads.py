@@ -130,7 +130,7 @@ def merged_tables(tables: list[PieceCounter], spill: Spill | None) -> PieceCount
         A finished table. Pieces are in the order of the source for any number of threads; words, which are counted
         without their positions, are in no particular order.
     """
-    total = max(tables, key=len)
+    total = max(tables, key=attrgetter("n_pieces"))
     for table in tables:
         if table is not total and not (spill is not None and spill.is_used()):
             # behind=False: the positions in all tables are positions in the same source. Spills if all tables
@@ -238,7 +238,7 @@ class CountingThreads(Generic[C]):
             counter: C | None = None
             while (batch := self._queue.get()) is not None:
                 try:
-                    counter = self._new_counter() if counter is None else counter  # an empty table is false
+                    counter = counter or self._new_counter()
                 except Exception as error:  # the batch is lost with this thread, so the caller must get the error
                     self._errors.append((batch.number, error))
                     clear_frames(error)

@@ -311,6 +311,7 @@ class _Kept:
     def __init__(self, corpus: Corpus, file: IO[bytes]) -> None:
         self._file, reading = file, corpus.reading
         self._skipped, self._left_out = corpus.skipped, corpus.left_out
+        # The other options have been used; for an iterable, text_field= and others would be errors.
         self._counting = ReadingOptions(num_threads=reading.num_threads, max_memory_bytes=reading.max_memory_bytes)
         for document in corpus.documents():
             data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else document

@@ -43,7 +43,7 @@ _ROWS = 1 << 16  # rows of a file that are added at a time
 _TABLE_BYTES = 8
 # Up to 2**9 temporary files are open at once: half as many as systems usually allow a process. With so many, the
 # table of one hash file takes _TABLE_BYTES / 2**9 of the input, the 64th that `PieceCounts.merge` mentions.
-_HASH_BITS = (2, 9)
+_MAX_HASH_BITS = 9
 _STRETCHES_PER_HASH_FILE = 8  # a table for the pieces of a stretch should fit even if it has eight times its share
 _EVERYTHING = 1  # min_count that drops no piece
 
@@ -138,8 +138,8 @@ class _Merge:
         self._files = files
         # half, because there are two tables at a time, or a table and the copy of it that `write` makes
         self._limit = max(max_memory_bytes // 2, MIN_TABLE_BYTES)
-        low, high = _HASH_BITS
-        hash_bits = min(max((n_file_bytes * _TABLE_BYTES // self._limit).bit_length(), low), high)
+        n_tables = n_file_bytes * _TABLE_BYTES // self._limit + 1
+        hash_bits = min(n_tables.bit_length(), _MAX_HASH_BITS)
         self._n_stretches = _STRETCHES_PER_HASH_FILE << hash_bits
         self._n_files = self._n_rows = 0
         self._first: Counted | None = None
@@ -202,7 +202,7 @@ class _Merge:
         sections = [self._files.enter_context(_temporary()) for _ in range(3)]
         n_distinct = n_pieces = n_rare = n_rare_times = 0
         for part, some_rare, some_times in self._parts_in_order(min_count):
-            n_distinct += len(part)
+            n_distinct += part.n_pieces
             n_pieces += part.total()
             n_rare += some_rare
             n_rare_times += some_times

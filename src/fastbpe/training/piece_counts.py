@@ -149,7 +149,7 @@ class PieceCounts(Mapping[bytes, int]):
         return self._n_pruned
 
     def __len__(self) -> int:
-        return len(self._table)
+        return self._table.n_pieces
 
     def __iter__(self) -> Iterator[bytes]:
         return iter([piece for piece, _ in self._table.items()])
@@ -176,7 +176,7 @@ class PieceCounts(Mapping[bytes, int]):
             self._pattern == other._pattern
             and self.mode == other.mode
             and self._runs_of == other._runs_of
-            and (self._words is None or self._words.is_addable(other._words))
+            and (self._words is None or other._words is None or self._words.is_addable(other._words))
             and set(self._special_tokens) == set(other._special_tokens)
             and self._table.equals(other._table)
         )

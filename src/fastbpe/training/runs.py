@@ -223,7 +223,7 @@ def _cut_before_line_ends(documents: Iterable[Document]) -> Iterator[Document]:
         while len(document) - start > _BLOCK_UNITS and (found := pattern.search(document, start + _BLOCK_UNITS)):
             yield document[start : found.end()]
             start = found.end()
-        yield document[start:] if start else document
+        yield document[start:]
 
 
 # Runs of tokens
@@ -408,5 +408,4 @@ def _cut_after_line_feeds(documents: Iterable[Document]) -> Iterator[Document]:
                 break
             yield document[start:end]
             start = end
-        if start < n or not n:
-            yield document[start:] if start else document
+        yield document[start:]

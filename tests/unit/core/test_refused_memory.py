@@ -98,6 +98,38 @@ def test_refused_allocation_raises_memory_error_and_leaks_nothing(tmp_path: Path
     assert run_python(REFUSED, str(library), **refusing_malloc.loaded(library)) == "done\n"
 
 
+COUNTS = """
+import ctypes, sys
+import fastbpe
+library = ctypes.CDLL(sys.argv[1])
+n_refused = 0
+for n in range(1, 50):
+    counts = fastbpe.PieceCounts({b"%d" % i * (1 + i % 9): i + 1 for i in range(200)})
+    library.arm(n)
+    try:
+        counts[b"7" * 8]  # builds the tables
+    except MemoryError:
+        n_refused += 1
+    ended = library.still_left() > 0
+    library.arm(0)
+    assert counts[b"7" * 8] == 8 and counts[b"17" * 9] == 18, n
+    if ended:
+        break
+assert n_refused > 1, n_refused  # there are two tables
+print("done")
+"""
+
+
+@pytest.mark.skipif(HAS_NO_GIL, reason="its objects do not come from malloc, which refuses here")
+@pytest.mark.skipif(HAS_ASAN, reason="AddressSanitizer replaces malloc, too")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the allocator is replaced as glibc lets one")
+def test_call_after_a_refused_table_of_pieces_builds_it(tmp_path: Path) -> None:
+    library = refusing_malloc.build(tmp_path)
+    if library is None:
+        pytest.skip("needs a C compiler and glibc")
+    assert run_python(COUNTS, str(library), **refusing_malloc.loaded(library)) == "done\n"
+
+
 OBJECTS = """
 import _testcapi, gc, sys
 import fastbpe

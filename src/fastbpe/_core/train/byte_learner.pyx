@@ -262,7 +262,7 @@ cdef class Learner(MergeLearner):
         return <uint64_t> self._state.length[pair.left] + self._state.length[pair.right] <= self._max_token_length
 
     cdef bint _is_new(self, uint32_t pair) except -1 nogil:
-        """Tell whether a pair may become an id, and record its bytes.
+        """Tell whether a pair becomes an id, and record its bytes.
 
         With a base of bytes, or limits, it may not form the bytes of a token, or a string of `taken`.
         """
@@ -274,8 +274,8 @@ cdef class Learner(MergeLearner):
         with gil:
             token = <bytes> self._tokens[it.left] + <bytes> self._tokens[it.right]
             if self._shares and self._n_ids + bisect_right(self._shares, -self._state.counts[pair]) >= self._shared_ids:
-                # The other merges use up all ids before this one, so none after it is needed.
-                self._max_ids = self._n_ids + 1
+                self._max_ids = self._n_ids  # the other merges use up all ids before this one
+                return False
             if token in self._existing:
                 if self._stops_at_known:
                     self.known_pair = it.left, it.right, self._state.counts[pair]

@@ -36,7 +36,7 @@ cdef class LanguageChoice:
         self.n_languages = len(n_symbols)
         self._by_ratio = ratio is not None
         self._window = 0 if window is None else window
-        self._greatest_share = alpha / max(self.n_languages, 1)
+        self._greatest_share = alpha / self.n_languages
         self._languages = <Language*> allocated(self.n_languages, sizeof(Language))
         cdef int i
         for i in range(self.n_languages):

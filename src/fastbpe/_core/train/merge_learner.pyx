@@ -387,7 +387,7 @@ cdef class MergeLearner:
         self._reserve_pairs(min(2 * <size_t> pair.n, 2 * <size_t> self._n_ids))
         if 2 * <size_t> pair.n > self._new_capacity:
             free(self._state.new_occurrences)
-            self._state.new_occurrences = NULL
+            self._state.new_occurrences = NULL  # if allocated() raises, __dealloc__ must not free them again
             self._new_capacity = 0
             self._state.new_occurrences = <NewOccurrence*> allocated(2 * <size_t> pair.n, sizeof(NewOccurrence))
             self._new_capacity = 2 * <size_t> pair.n
@@ -476,7 +476,7 @@ cdef int index_grow(PairIndex* index, const State* s, size_t n_slots) except -1 
     """Rebuild the table with n_slots slots, a power of two, for the pairs that exist."""
     cdef uint32_t i
     free(index.slots)
-    index.slots = NULL
+    index.slots = NULL  # if allocated() raises, the owner must not free them again
     index.slots = <uint32_t*> allocated(n_slots, sizeof(uint32_t))
     index.mask = n_slots - 1
     memset(index.slots, 0xFF, n_slots * sizeof(uint32_t))

@@ -37,7 +37,8 @@ cdef enum:
 cdef int add_expected(const Lattice* lattice, PathSums* sums, float count, float* expected) except -1 nogil:
     """Add to the expected counts the pieces of a text that occurs `count` times.
 
-    Raises SpecError if the sum over all paths is not a number, as for too long a text.
+    Raises SpecError if the sum over all paths is not a number, as for too long a text: the rounding errors of its sums
+    make exp(sum) infinite in one round, and scores NaN in the next.
     """
     cdef size_t n = lattice.n, at, i
     cdef const Node* node

@@ -5,12 +5,13 @@ these. Counts are saved as columns (all pieces, all lengths, all counts).
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
 
 from fastbpe._core.common.atomics cimport clear_flag
 from fastbpe._core.common.hashing cimport hash_bytes
 from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from fastbpe._core.train.merge_learner cimport allocated
 from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceCount, PieceTable
 
 cdef enum:
@@ -29,11 +30,9 @@ def write_parts(PieceTable table not None, int bits, uint64_t seed, write, *, ui
     cdef uint32_t shift = 64 - bits
     if not 1 <= bits <= 32:
         raise ValueError(f"bits={bits}: must be 1 to 32")
-    cdef uint32_t* part = <uint32_t*> malloc((table.n_pieces + 1) * sizeof(uint32_t))
+    cdef uint32_t* part = <uint32_t*> allocated(table.n_pieces, sizeof(uint32_t))
     table.settle_counts()
     try:
-        if part == NULL:
-            raise MemoryError(f"no memory to spill {table.n_pieces} pieces")
         with nogil:
             for i in range(table.n_pieces):
                 part[i] = <uint32_t> (_hash(table, i, seed) >> shift)
@@ -54,11 +53,9 @@ def write_by_position(PieceTable table not None, uint64_t width, uint32_t n_part
     """
     cdef size_t i, n_rare = 0
     cdef int64_t n_times = 0
-    cdef uint32_t* part = <uint32_t*> malloc((table.n_pieces + 1) * sizeof(uint32_t))
+    cdef uint32_t* part = <uint32_t*> allocated(table.n_pieces, sizeof(uint32_t))
     table.settle_counts()
     try:
-        if part == NULL:
-            raise MemoryError(f"no memory to order {table.n_pieces} pieces")
         with nogil:
             for i in range(table.n_pieces):
                 if table.pieces[i].count < min_count:
@@ -83,11 +80,11 @@ cdef int _write_grouped(PieceTable table, const uint32_t* part, size_t n_parts, 
     cdef uint64_t first
     cdef PieceCount* piece
     cdef uint8_t* to
-    cdef uint32_t* order = <uint32_t*> malloc((table.n_pieces + 1) * sizeof(uint32_t))
-    cdef size_t* ends = <size_t*> calloc(n_parts + 1, sizeof(size_t))
+    cdef uint32_t* order = <uint32_t*> allocated(table.n_pieces, sizeof(uint32_t))
+    cdef size_t* ends = NULL
     try:
-        if order == NULL or ends == NULL:
-            raise MemoryError(f"no memory to write {table.n_pieces} pieces")
+        ends = <size_t*> allocated(n_parts + 1, sizeof(size_t))
+        memset(ends, 0, (n_parts + 1) * sizeof(size_t))
         with nogil:
             for i in range(table.n_pieces):
                 ends[part[i]] += 1

@@ -13,7 +13,7 @@ While pieces are added, the counts of short ones are only in their entries; `set
 
 cimport cython
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memset
 
 from fastbpe._core.common.atomics cimport claim, clear_flag, set_flag
@@ -23,7 +23,7 @@ from fastbpe._core.common.hashing cimport hash_bytes
 from fastbpe._core.common.memory cimport prefetch, resized, use_huge_pages
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.interrupts cimport check_signals
-from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from fastbpe._core.train.merge_learner cimport allocated
 from fastbpe._core.train.sorting cimport sort_by_first
 
 import os
@@ -59,9 +59,6 @@ cdef class PieceTable:
         resized(self.arena, self._arena_capacity, 0)
         resized(self.pieces, self._pieces_capacity * sizeof(PieceCount), 0)
 
-    def __len__(self):
-        return self.n_pieces
-
     # Adding
 
     def add_piece(self, bytes piece not None, int64_t count):
@@ -71,9 +68,7 @@ cdef class PieceTable:
         self._enter()
         try:
             self.reserve_group()
-            self.add_counted(
-                <const uint8_t*> PyBytes_AS_STRING(piece), PyBytes_GET_SIZE(piece), self.position, count
-            )
+            self.add_counted(piece, <size_t> len(piece), self.position, count)
             self.position += 1
         finally:
             clear_flag(&self._busy)
@@ -182,7 +177,7 @@ cdef class PieceTable:
         """
         cdef uint64_t[2] key
         self._is_settled = False
-        if not _is_short(n):
+        if not 0 < n <= SHORT_BYTES:
             return self._add_long(data, n, hash_bytes(data, n, self._seed), first, count)
         write_key(key, data, n)
         return self._add_short(data, n, key[0], key[1], first, count)
@@ -203,7 +198,7 @@ cdef class PieceTable:
         cdef size_t i
         self._is_settled = False
         for i in range(n):
-            if _is_short(pieces[i].n_bytes):
+            if 0 < pieces[i].n_bytes <= SHORT_BYTES:
                 write_key(keys[i], other.arena + pieces[i].start, pieces[i].n_bytes)
                 prefetch(self._entries + (key_hash(keys[i][0], keys[i][1], self._seed) >> self._shift << 1))
             else:
@@ -358,8 +353,7 @@ cdef class PieceTable:
         """
         cdef CountedPiece* old = self._entries
         cdef void* old_block = self._entries_block
-        cdef size_t n_old = self._n_entries, i
-        cdef size_t n_bytes = 0, n_old_bytes = self._entries_bytes
+        cdef size_t n_old = self._n_entries, n_bytes = 0, n_old_bytes = self._entries_bytes, i
         cdef void* block = NULL
         resize(&block, &n_bytes, n * sizeof(CountedPiece) + LINE_BYTES, 1)
         use_huge_pages(block, n_bytes)
@@ -381,20 +375,17 @@ cdef class PieceTable:
 
         Requires: n is a power of two and at least twice the number of long pieces.
         """
-        cdef LongSlot* slots = <LongSlot*> malloc(n * sizeof(LongSlot))
+        cdef LongSlot* slots = <LongSlot*> allocated(n, sizeof(LongSlot))
         cdef LongSlot* slot
         cdef PieceCount* piece
         cdef uint64_t hash
         cdef size_t i
-        if slots == NULL:
-            with gil:
-                raise MemoryError(f"no memory for a table of {n} long pieces")
         memset(slots, 0xFF, n * sizeof(LongSlot))
         free(self._slots)
         self._slots, self._n_slots, self._n_long = slots, n, 0
         for i in range(self.n_pieces):
             piece = &self.pieces[i]
-            if not _is_short(piece.n_bytes):
+            if not 0 < piece.n_bytes <= SHORT_BYTES:
                 hash = hash_bytes(self.arena + piece.start, piece.n_bytes, self._seed)
                 slot = self._find_long(self.arena + piece.start, piece.n_bytes, hash)
                 slot.tag, slot.index = <uint32_t> (hash >> 32), <uint32_t> i
@@ -413,7 +404,7 @@ cdef class PieceTable:
         cdef CountedPiece* entry
         cdef PieceCount* piece
         for i in range(self.n_pieces):
-            n_long += not _is_short(self.pieces[i].n_bytes)
+            n_long += not 0 < self.pieces[i].n_bytes <= SHORT_BYTES
         while (n_long + GROUP_PIECES) * 2 > n_slots:
             n_slots *= 2
         self._rebuild_long_table(n_slots)
@@ -422,7 +413,7 @@ cdef class PieceTable:
         self._resize_short_table(n_entries)
         for i in range(self.n_pieces):
             piece = &self.pieces[i]
-            if _is_short(piece.n_bytes):
+            if 0 < piece.n_bytes <= SHORT_BYTES:
                 write_key(key, self.arena + piece.start, piece.n_bytes)
                 entry = self._find_short(key[0], key[1])
                 entry.low, entry.high, entry.count, entry.index = key[0], key[1], piece.count, <uint32_t> i
@@ -467,15 +458,14 @@ cdef class PieceTable:
     @cython.critical_section
     def count_of(self, bytes piece not None):
         """Return how often a piece was counted; 0 if never."""
-        cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(piece)
-        return self._count_of(data, PyBytes_GET_SIZE(piece))
+        return self._count_of(piece, <size_t> len(piece))
 
     cdef int64_t _count_of(self, const uint8_t* data, size_t n) except -1:
         """Return how often the piece data[:n] was counted; 0 if never."""
         cdef uint64_t[2] key
         cdef LongSlot* slot
         self.reserve_group()
-        if not _is_short(n):
+        if not 0 < n <= SHORT_BYTES:
             slot = self._find_long(data, n, hash_bytes(data, n, self._seed))
             return 0 if slot.index == NONE else self.pieces[slot.index].count
         write_key(key, data, n)
@@ -494,11 +484,6 @@ cdef class PieceTable:
             if self._count_of(other.arena + piece.start, piece.n_bytes) != piece.count:
                 return False
         return True
-
-
-cdef inline bint _is_short(size_t n) noexcept nogil:
-    """Tell whether a piece of n bytes has a key."""
-    return 0 < n <= SHORT_BYTES
 
 
 cdef inline size_t _used_bytes(PieceTable self) noexcept nogil:

@@ -54,7 +54,7 @@ cdef class NeighbourCounts:
         self.n_ids, self.weight = n_ids, 1
         self.shift = <uint32_t> (64 - bits)
         self.counts = <size_t*> calloc(<size_t> 1 << bits, sizeof(size_t))
-        self.seen = <uint8_t*> calloc(max(n_ids, <size_t> 1), 1)
+        self.seen = <uint8_t*> calloc(n_ids, 1)
         if self.counts == NULL or self.seen == NULL:
             raise MemoryError(f"no memory for the counts of 2**{bits} neighbours")
 
@@ -114,7 +114,7 @@ cdef class RunCounter(PieceCounter):
         cdef uint8_t* to
         cdef bint are_neighbours  # this id and the one before it
         if not n:
-            return 0
+            return 0  # without any memory, _end_run() would return NULL, which means an error
         if self.neighbours is not None:
             counts, shift = self.neighbours.counts, self.neighbours.shift
         buffer_reset(&self._runs, 2 * ID_BYTES * n if self._by_pairs else ID_BYTES * n)

@@ -16,14 +16,15 @@ can be a piece has at least two characters, so one thread finds all its occurren
 
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memmove
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memmove, memset
 
 from fastbpe._core.common.atomics cimport set_flag
 from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.interrupts cimport Watch, check_signals
 from fastbpe._core.common.python cimport PyBytes_AS_STRING
 from fastbpe._core.common.utf8 cimport fb_char_bytes
+from fastbpe._core.train.merge_learner cimport allocated
 from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceCount, PieceTable
 from fastbpe._core.train.scripts cimport (
     ANY, N_CODE_POINTS, PieceCheck, PieceRules, is_valid_end, may_follow, next_code_point,
@@ -37,6 +38,7 @@ cdef enum:
     CHARACTER_BYTES = 4  # length of the longest character in UTF-8
     N_BEGINNINGS = 1 << 16  # number of values of the first two bytes of a suffix
     LEAST_SUFFIXES = 1 << 14  # smallest part, unless there are fewer suffixes in total
+    # As in sentencepiece 0.2.3:
     MAX_KEPT = 16  # times n_kept: if there are more strings after a chunk, the worst are dropped
     KEPT_AFTER = 8  # times n_kept: number of strings that remain
 
@@ -145,12 +147,12 @@ cdef class SeedFinder:
         self._units = None
         for table in found:
             of_chunk.append(table)  # strings of different parts begin with different bytes: all differ
-        if len(self._found):
+        if self._found.n_pieces:
             self._found.add_table(of_chunk)
             self._found.settle()
         else:
             self._found = of_chunk
-        if <size_t> len(self._found) > MAX_KEPT * self._n_kept:
+        if self._found.n_pieces > MAX_KEPT * self._n_kept:
             self._drop_worst()
 
     cdef int _lay_out(self, PieceTable units) except -1 nogil:
@@ -158,17 +160,15 @@ cdef class SeedFinder:
         cdef size_t n_bytes = units.n_arena + units.n_pieces + READ_AHEAD, i, at = 0, k
         cdef size_t* first
         cdef const PieceCount* unit
-        self._text = <uint8_t*> malloc(n_bytes)
-        self._suffixes = <Keyed*> malloc((units.n_arena + 1) * sizeof(Keyed))
-        self._starts = <size_t*> calloc(N_BEGINNINGS + 1, sizeof(size_t))
         if n_bytes >> 32:
             with gil:
                 raise MemoryError(
                     f"{units.n_arena} bytes of distinct words: the limit is about 4 GiB; train on less text"
                 )
-        if self._text == NULL or self._suffixes == NULL or self._starts == NULL:
-            with gil:
-                raise MemoryError(f"no memory for the suffixes of {units.n_arena} bytes of distinct words")
+        self._text = <uint8_t*> allocated(n_bytes, 1)
+        self._suffixes = <Keyed*> allocated(units.n_arena, sizeof(Keyed))
+        self._starts = <size_t*> allocated(N_BEGINNINGS + 1, sizeof(size_t))
+        memset(self._starts, 0, (N_BEGINNINGS + 1) * sizeof(size_t))
         for i in range(units.n_pieces):
             unit = &units.pieces[i]
             memcpy(self._text + at, units.arena + unit.start, unit.n_bytes)
@@ -235,13 +235,11 @@ cdef class SeedFinder:
         The intervals around the current suffix are on a stack (Abouelhoda, Kurtz and Ohlebusch 2004).
         """
         cdef size_t i, shared, first, outer, n_open = 1, capacity = 1024
-        cdef Interval* open_ = <Interval*> malloc(capacity * sizeof(Interval))
-        cdef int64_t* before = <int64_t*> malloc((n + 1) * sizeof(int64_t))  # occurrences of all earlier suffixes
+        cdef Interval* open_ = <Interval*> allocated(capacity, sizeof(Interval))
+        cdef int64_t* before = NULL  # occurrences of all earlier suffixes
         cdef Watch watch = Watch(0, &self._abandoned)
         try:
-            if open_ == NULL or before == NULL:
-                with gil:
-                    raise MemoryError(f"no memory for {n} suffixes")
+            before = <int64_t*> allocated(n + 1, sizeof(int64_t))
             before[0] = 0
             for i in range(n):
                 before[i + 1] = before[i] + self._units.pieces[suffixes[i].other].count
@@ -327,9 +325,7 @@ cdef class SeedFinder:
         """
         cdef const PieceCount* piece
         cdef size_t i, n = self._found.n_pieces
-        cdef Keyed* order = <Keyed*> malloc((n + 1) * sizeof(Keyed))
-        if order == NULL:
-            raise MemoryError(f"no memory to sort {n} strings")
+        cdef Keyed* order = <Keyed*> allocated(n, sizeof(Keyed))
         n_best[0] = min(n_best[0], n)
         with nogil:
             for i in range(n):

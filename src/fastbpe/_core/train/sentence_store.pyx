@@ -10,12 +10,13 @@ sentence, and which word is the last of all.
 
 cimport cython
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t, uint8_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp
 
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
 from fastbpe._core.common.growing cimport grow
 from fastbpe._core.common.utf8 cimport is_metaspace
+from fastbpe._core.train.merge_learner cimport allocated
 from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceCount, PieceTable
 from fastbpe._core.train.scripts cimport N_CODE_POINTS, next_code_point
 from fastbpe._core.train.sorting cimport Keyed, sort_pieces
@@ -344,9 +345,7 @@ def sorted_words(PieceTable words not None):
     cdef Keyed* order
     words.settle()
     n = words.n_pieces
-    order = <Keyed*> malloc((n + 1) * sizeof(Keyed))
-    if order == NULL:
-        raise MemoryError(f"no memory to sort {n} words")
+    order = <Keyed*> allocated(n, sizeof(Keyed))
     try:
         with nogil:
             for i in range(n):

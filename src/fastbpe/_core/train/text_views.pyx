@@ -2,8 +2,9 @@
 
 cimport cython
 from libc.stdint cimport uint8_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 
+from fastbpe._core.train.merge_learner cimport allocated
 from fastbpe._core.text.utf8_text cimport Text, first_invalid, not_utf8, text_release, text_view
 
 
@@ -18,9 +19,7 @@ cdef class TextViews:
     def __cinit__(self, list texts not None, *, first=None):
         cdef size_t n = len(texts), i
         self._first = first
-        self.items = <Text*> calloc(n + 1, sizeof(Text))
-        if self.items == NULL:
-            raise MemoryError(f"no memory to count {n} texts at once")
+        self.items = <Text*> allocated(n, sizeof(Text))
         for i in range(n):
             text_view(texts[i], &self.items[i])
             self.n += 1  # __dealloc__ releases only the views that were taken

@@ -78,7 +78,8 @@ cdef class TokenLimits:
         cdef uint32_t n_words = a.n_words + b.n_words
         if a.is_forbidden or b.is_forbidden or a.n_bytes + b.n_bytes > self.max_bytes:
             return False
-        if a.n_bytes and b.n_bytes:  # without a space at the border, two words become one
+        # Without a space at the border, two words become one. An altered file of runs may have ids without bytes.
+        if a.n_bytes and b.n_bytes:
             n_words -= self._bytes[a.start + a.n_bytes - 1] != SPACE and self._bytes[b.start] != SPACE
         return n_words <= self.max_words and not self._crosses(a, b)
 

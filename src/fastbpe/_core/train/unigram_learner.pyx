@@ -9,7 +9,7 @@ cimport cython
 from cpython cimport array
 from libc.math cimport INFINITY, log
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from fastbpe._core.common.atomics cimport set_flag
@@ -23,6 +23,7 @@ from fastbpe._core.segment.lattice cimport (
 )
 from fastbpe._core.segment.segmenter cimport Segmenting, Trie
 from fastbpe._core.train.log_scores cimport digamma, loss_without
+from fastbpe._core.train.merge_learner cimport allocated
 from fastbpe._core.train.path_sums cimport PathSums, add_expected, piece_of, sums_free
 from fastbpe._core.train.sentence_store cimport SentenceStore
 from fastbpe._core.train.sorting cimport Keyed, sort_keyed
@@ -84,9 +85,7 @@ cdef class UnigramLearner:
         self._piece_bytes = b"".join(pieces)
         self._text_of_pieces = <const uint8_t*> <const char*> self._piece_bytes
         self._words = words
-        self._pieces = <Piece*> malloc((n + 1) * sizeof(Piece))
-        if self._pieces == NULL:
-            raise MemoryError(f"no memory for {n} pieces")
+        self._pieces = <Piece*> allocated(n, sizeof(Piece))
         for i in range(n):
             self._pieces[i] = Piece(at, <uint32_t> len(pieces[i]), 0, scores[i])
             at += self._pieces[i].length
@@ -146,9 +145,7 @@ cdef class UnigramLearner:
     cdef int _keep(self, const uint32_t* kept, size_t n) except -1:
         """Keep only the n pieces with the indices `kept`, in that order."""
         cdef size_t i
-        cdef Piece* pieces = <Piece*> malloc((n + 1) * sizeof(Piece))
-        if pieces == NULL:
-            raise MemoryError(f"no memory for {n} pieces")
+        cdef Piece* pieces = <Piece*> allocated(n, sizeof(Piece))
         for i in range(self.n_pieces):
             self._trie.units[self._pieces[i].node].id = NONE
         for i in range(n):
@@ -216,11 +213,9 @@ cdef class UnigramLearner:
         (Liang and Klein 2007).
         """
         cdef const float[::1] counts = memoryview(expected).cast("B").cast("f")
-        cdef uint32_t* kept = <uint32_t*> malloc((self.n_pieces + 1) * sizeof(uint32_t))
+        cdef uint32_t* kept = <uint32_t*> allocated(self.n_pieces, sizeof(uint32_t))
         cdef size_t i, n = 0
         cdef float total = 0, log_total
-        if kept == NULL:
-            raise MemoryError(f"no memory for {self.n_pieces} pieces")
         try:
             for i in range(self.n_pieces):
                 if counts[i] < LEAST_COUNT:
@@ -294,11 +289,10 @@ cdef class UnigramLearner:
         cdef size_t n_wanted = max(n_least, <size_t> (shrinking_factor * <float> self.n_pieces))
         cdef double sum = 0
         cdef float total, log_total, loss
-        cdef uint32_t* kept = <uint32_t*> malloc((self.n_pieces + 1) * sizeof(uint32_t))
-        cdef Keyed* candidates = <Keyed*> malloc((self.n_pieces + 1) * sizeof(Keyed))
+        cdef uint32_t* kept = <uint32_t*> allocated(self.n_pieces, sizeof(uint32_t))
+        cdef Keyed* candidates = NULL
         try:
-            if kept == NULL or candidates == NULL:
-                raise MemoryError(f"no memory for {self.n_pieces} pieces")
+            candidates = <Keyed*> allocated(self.n_pieces, sizeof(Keyed))
             for i in range(self.n_pieces):
                 sum += found[i]
             total = <float> sum

@@ -293,13 +293,12 @@ cdef class WordCounter:
 
         All sentences in a block have the same count.
         """
-        cdef size_t n = 0
         if count != 1:
             self._flush(1)
         self._reserve(self._line.n)
-        if not self._line.is_empty:
-            n = self._write_boundaries(self._line.data, self._line.n, self._block + self._n_block)
-        return self._add_written(n, count)
+        return self._add_written(
+            self._write_boundaries(self._line.data, self._line.n, self._block + self._n_block), count
+        )
 
     cdef int _add_written(self, size_t n, int64_t count) except -1 nogil:
         """Add the sentence of n bytes that was written after the block, and keep the data requested by `keeps`."""
@@ -385,7 +384,7 @@ cdef class WordCounter:
         cdef const uint8_t* text = self._block
         cdef size_t* ends = self._ends + self._n_ends
         cdef size_t at = start, here, n = self._n_block
-        cdef uint8_t before = ALONE, class_
+        cdef uint8_t before = ALONE, class_  # before: any class, since no end is at `start`
         while at < n:
             here = at
             if is_letter(text[at]) and self._letters:
