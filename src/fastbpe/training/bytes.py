@@ -25,7 +25,7 @@ from fastbpe.training.base_vocabulary import (
 )
 from fastbpe.training.document_counting import BaseTexts
 from fastbpe.training.named_sources import Parity, facts_of_parity
-from fastbpe.training.options import ByteOptions, Run, check_special_tokens, too_few_merges, whole_number_of_ids
+from fastbpe.training.options import ByteOptions, Run, too_few_merges, whole_number_of_ids
 from fastbpe.training.piece_counting import count_source
 from fastbpe.training.piece_counts import PieceCounts, added_up, counts_of_table, table_of
 
@@ -163,9 +163,7 @@ def _counted_pieces(
     Raises:
         TrainingError: there is nothing to learn from, or the counts do not fit the options or the base.
     """
-    special_tokens: tuple[str, ...] = ()
-    if start.texts is None:
-        special_tokens = check_special_tokens((*start.kept_special_tokens, *start.special_tokens_at_end))
+    special_tokens = (*start.kept_special_tokens, *start.special_tokens_at_end)
     if isinstance(source, PieceCounts):
         if start.texts is not None:
             raise TrainingError(

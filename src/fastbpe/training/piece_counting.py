@@ -155,8 +155,7 @@ def count_pieces(
                 "base= has added tokens, a normalizer or pre-tokenizers that counts cannot store: pass the texts "
                 "to train(base=) itself"
             )
-        new = (name for name in special if name not in base.special_tokens)
-        special = check_special_tokens((*base.special_tokens, *new))
+        special = (*base.special_tokens, *(name for name in special if name not in base.special_tokens))
     return count_source(source, pattern, special, reading, Reporter(progress))
 
 

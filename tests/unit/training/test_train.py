@@ -224,6 +224,17 @@ def test_reason_why_there_is_no_text_names_pruning_or_the_base(tmp_path: Path) -
     assert fastbpe.train(pruned, base=base, vocab_size="+1", progress=False).training_report["n_pruned"] == 1
 
 
+def test_base_may_have_a_special_token_of_a_byte_that_it_lacks(tmp_path: Path) -> None:
+    (tmp_path / "vocab.json").write_text('{"a": 0, "b": 1, "|": 2}')
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n")
+    base = fastbpe.load(tmp_path, pattern="gpt2", special_tokens={"|": 2})
+    text = ["abab|b"]
+    extended = fastbpe.train(text, base=base, vocab_size="+1", progress=False)
+    assert (extended.vocab[3], extended.special_tokens) == (b"ab", {"|": 2})
+    counts = fastbpe.count_pieces(text, base=base, progress=False)
+    assert fastbpe.train(counts, base=base, vocab_size="+1", progress=False) == extended
+
+
 # Counts.
 
 
