@@ -13,7 +13,7 @@ import pytest
 
 from fastbpe import FormatError, PieceCounts, TrainingError, count_pieces
 from fastbpe.formats import piece_counts_file as counts_format
-from fastbpe.training import counting_threads, merge_counts
+from fastbpe.training import count_checks, counting_threads, merge_counts
 from helpers.child_processes import run_python
 from helpers.sampling import rounds
 
@@ -45,7 +45,7 @@ def test_merged_file_equals_the_sum_to_the_byte(
 ) -> None:
     if spilling:
         monkeypatch.setattr(merge_counts, "MIN_TABLE_BYTES", 1)
-        monkeypatch.setattr(merge_counts, "_ROWS", 100)
+        monkeypatch.setattr(count_checks, "_ROWS", 100)
         monkeypatch.setattr(merge_counts, "_STRETCHES_PER_HASH_FILE", 3)
     for number in rounds(5, 400):
         rng = random.Random(f"merging {number}")

@@ -1,17 +1,21 @@
-"""Checks of counts: of a single one, and whether counts may be added up."""
+"""Checks of counts: of a single one, of a file, and whether counts may be added up."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe._core.train.piece_records import add_columns
+from fastbpe._core.train.piece_table import PieceTable
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.short_reprs import short_repr
-from fastbpe.errors import TrainingError
+from fastbpe.errors import FormatError, TrainingError
+from fastbpe.formats.piece_counts_file import Counted
 from fastbpe.patterns import PatternLike, told_apart
 
 NEIGHBOURS = " neighbours"  # end of `PieceCounts.runs_of`: the runs are pairs of neighbours
 _MAX_COUNT = (1 << 63) - 1  # occurrences of a piece
+_ROWS = 1 << 16  # rows of a file that are added at a time: Ctrl-C waits for them
 
 
 def unit_of(mode: str, runs_of: str | None) -> str:
@@ -51,6 +55,39 @@ def checked_count(piece: object, number: object, what: str = "piece") -> tuple[b
     if checked > _MAX_COUNT:
         raise OverflowError(f"{name} is {short_repr(checked)}: more than 2**63 - 1")
     return piece, checked
+
+
+def add_rows(table: PieceTable, counted: Counted, where: str, first: int = 0) -> int:
+    """Add the rows of a file of counts to a table, and check them.
+
+    Args:
+        table: may already have pieces of the file, and may spill.
+        counted: content of the file.
+        where: name of the file, for errors.
+        first: position of the first row among the rows of all files.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        FormatError: a piece is empty, a count is below 1, or the lengths do not add up to the bytes of the pieces.
+    """
+    lengths, counts = memoryview(counted.lengths), memoryview(counted.counts)  # uint32 and int64
+    pieces = memoryview(counted.pieces)
+    n_rows, n_read = len(lengths) // 4, 0
+    try:
+        for row in range(0, n_rows, _ROWS):
+            end = row + _ROWS
+            columns = pieces[n_read:], lengths[4 * row : 4 * end], counts[8 * row : 8 * end]
+            n_read += add_columns(table, *columns, first + row)
+    except ValueError as error:
+        raise FormatError(f"{where}: {error}; copy the file again or recreate it") from None
+    if n_read != len(pieces):
+        raise FormatError(
+            f"{where}: extra bytes after its last piece: {len(pieces) - n_read}; copy the file again or "
+            "recreate it"
+        )
+    return n_rows
 
 
 def check_same_splitting(

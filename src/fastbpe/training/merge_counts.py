@@ -26,19 +26,18 @@ from typing import IO
 
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.piece_counter import PieceCounter
-from fastbpe._core.train.piece_records import add_columns, add_records, tables_of, write_by_position
+from fastbpe._core.train.piece_records import add_records, tables_of, write_by_position
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe.errors import FormatError, TrainingError
+from fastbpe.errors import TrainingError
 from fastbpe.formats import atomic_files, piece_counts_file
 from fastbpe.formats.piece_counts_file import Counted
 from fastbpe.model import Buffer
 from fastbpe.training.codepoint_counts import WordFacts
-from fastbpe.training.count_checks import check_complete, check_same_runs, check_same_splitting, unit_of
+from fastbpe.training.count_checks import add_rows, check_complete, check_same_runs, check_same_splitting, unit_of
 from fastbpe.training.counting_threads import MIN_TABLE_BYTES, Spill
 
 SUFFIX = ".pieces"  # extension of the files of counts in a folder
-_ROWS = 1 << 16  # rows of a file that are added at a time
 # maximum bytes of the table for each byte of a file: a row of 13 bytes becomes an entry of about 100
 _TABLE_BYTES = 8
 # Up to 2**9 temporary files are open at once: half as many as systems usually allow a process. With so many, the
@@ -169,22 +168,7 @@ class _Merge:
         self._n_files += 1
         for i, number in enumerate((counted.n_bytes, counted.n_skipped, counted.n_pruned)):
             self._numbers[i] += number
-        lengths, counts = memoryview(counted.lengths), memoryview(counted.counts)  # uint32 and int64
-        pieces = memoryview(counted.pieces)
-        n_rows, n_read = len(lengths) // 4, 0
-        try:
-            for row in range(0, n_rows, _ROWS):
-                end = row + _ROWS
-                columns = pieces[n_read:], lengths[4 * row : 4 * end], counts[8 * row : 8 * end]
-                n_read += add_columns(self._table, *columns, self._n_rows + row)
-        except ValueError as error:
-            raise FormatError(f"{where}: {error}; copy the file again or recreate it") from None
-        if n_read != len(pieces):
-            raise FormatError(
-                f"{where}: extra bytes after its last piece: {len(pieces) - n_read}; copy the file again or "
-                "recreate it"
-            )
-        self._n_rows += n_rows
+        self._n_rows += add_rows(self._table, counted, where, self._n_rows)
 
     def _check_addable(self, first: Counted, counted: Counted, words: WordFacts | None) -> None:
         """Check that a file was counted with the options of the first one."""

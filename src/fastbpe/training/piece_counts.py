@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._core.train.piece_counter import PieceCounter
-from fastbpe._core.train.piece_records import add_tables, tables_of
+from fastbpe._core.train.piece_records import tables_of
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.plurals import counted
 from fastbpe._utils.progress import Progress, Reporter
@@ -477,9 +477,8 @@ def added_up(counts: Sequence[PieceCounts]) -> PieceCounts:
 def _parse(data: Any, where: str) -> PieceCounts:
     counted = piece_counts_file.parse(data, where)
     table = PieceCounter(Splitter())
-    problem = add_tables(table, counted.pieces, counted.lengths, counted.counts)
-    if problem:
-        raise FormatError(f"{where}: {problem}; copy the file again or recreate it")
+    if count_checks.add_rows(table, counted, where) != table.n_pieces:
+        raise FormatError(f"{where}: a piece occurs twice; copy the file again or recreate it")
     table.finish()
     words = None
     if counted.words is not None:

@@ -405,11 +405,9 @@ def _final(pieces: list[tuple[bytes, float]], required: list[tuple[bytes, int]],
             final[character] = float32(least + penalty)
             penalty = float32(penalty + _DELTA)
     for piece, score in _sorted(scores.items()):
-        if piece in final:
-            continue
         if len(final) >= n_free:
             break
-        final[piece] = score
+        final[piece] = score  # a character again, with the same score, or another piece
     return dict(_sorted(final.items()))
 
 

@@ -603,7 +603,7 @@ def test_damaged_counts_file_raises_format_error(tmp_path: Path) -> None:
         ({"counts": b"\xff" * 8}, "the count -1"),
         ({"counts": b""}, "do not match"),
         ({"lengths": b"\3\0\0\0"}, "3 bytes: both must be at least 1, and the file has 2 more bytes of pieces"),
-        ({"lengths": b"\1\0\0\0"}, "belong to no piece"),
+        ({"lengths": b"\1\0\0\0"}, "extra bytes after its last piece: 1"),
         ({"lengths": b"\0\0\0\0"}, "has the count 1 and 0 bytes"),
         ({"pieces": b"aa", "lengths": b"\1\0\0\0" * 2, "counts": b"\1\0\0\0\0\0\0\0" * 2}, "twice"),
         ({"special_tokens": [5]}, "special_tokens"),

@@ -37,7 +37,7 @@ cdef class Learner(MergeLearner):
     max_ids: int – total number of ids to reach; if there are as many before the first merge, nothing is learned.
     ties_first: bool – of pairs with equal counts, merge the one that occurs first in the pieces; False: the one
         whose left id, then right id, ranks lower.
-    min_count: int – merge only pairs that occur at least this often.
+    min_count: int – merge only pairs that occur at least this often; 1 or more.
     max_token_length: int or None – maximum length of a token in bytes, or integers; no effect with limits.
     base_ranks: sequence of 256 int, or None – ranks of the single bytes for ties; None: by value.
     base: Vocabulary, for Sequences SequenceVocabulary, or None – pieces consist of the tokens of this vocabulary,
@@ -73,7 +73,7 @@ cdef class Learner(MergeLearner):
         if self._state.cells != NULL:
             raise RuntimeError("a Learner cannot be initialized twice")
         self._n_ids = self._n_base = n_base
-        self._min_count = max(min_count, 1)
+        self._min_count = min_count
         self._max_token_length = NONE if max_token_length is None else min(max_token_length, NONE)
         self._ties_first = self._keys_change = ties_first
         self._ties_bytes, self._stops_at_known = ties_bytes, stops_at_known
@@ -300,9 +300,9 @@ cdef class Learner(MergeLearner):
     def sequences(self, uint32_t left, uint32_t right, uint32_t merged):
         """Return the pieces after all merges, with one more pair replaced by an id.
 
-        left, right: int – the pair, which becomes `merged` from left to right.
+        left, right: int – the pair, which becomes the existing id `merged` from left to right.
         """
-        cdef Sequences out = Sequences(max(self._n_ids, merged + 1))
+        cdef Sequences out = Sequences(self._n_ids)
         cdef const Cell* cells = self._state.cells
         cdef size_t at = 1, piece = 0
         cdef uint32_t symbol

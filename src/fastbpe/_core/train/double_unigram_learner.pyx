@@ -29,7 +29,6 @@ import array
 from operator import itemgetter
 
 cdef array.array DOUBLES = array.array("d"), INTS = array.array("I")
-cdef bytes NOTHING = bytes(4)  # instead of an empty array, which a memoryview cannot cast
 
 cdef extern from *:
     """
@@ -302,9 +301,7 @@ cdef class DoubleUnigramLearner:
         log_total = log(total)
         i = 0
         for part, of_each in alternatives:
-            numbers = memoryview(of_each).cast("B").cast("I")
-            others = memoryview(part if len(part) else NOTHING).cast("B").cast("I")
-            at = 0
+            numbers, others, at = of_each, part, 0
             for k in range(<size_t> numbers.shape[0]):
                 n_others = numbers[k] if numbers[k] != NONE else 0
                 if i and n_others == 0 and (found[i] != 0 or numbers[k] == 0):

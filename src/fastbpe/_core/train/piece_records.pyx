@@ -160,31 +160,6 @@ def tables_of(PieceTable table not None):
     return pieces, lengths, counts
 
 
-def add_tables(PieceTable table not None, const uint8_t[::1] pieces not None, lengths not None, counts not None):
-    """Add pieces that `tables_of` returned to an empty table; return None, or a sentence that states an error."""
-    cdef const uint8_t[::1] length_bytes = lengths, count_bytes = counts
-    cdef size_t n = pieces.shape[0], n_pieces = length_bytes.shape[0] // 4, at = 0, i
-    cdef const uint8_t* data = &pieces[0] if n else NULL
-    cdef uint32_t length
-    cdef int64_t count
-    for i in range(n_pieces):
-        memcpy(&length, &length_bytes[4 * i], 4)
-        memcpy(&count, &count_bytes[8 * i], 8)
-        if count < 1 or not length or length > n - at:
-            return (
-                f"its piece {i} has the count {count} and {length} bytes: both must be at least 1, and the file "
-                f"has {n - at} more bytes of pieces"
-            )
-        if i % GROUP_PIECES == 0:
-            table.reserve_group()
-        table.add_counted(data + at, length, table.position + i, count)
-        if table.n_pieces != i + 1:
-            return f"its piece {i} occurs twice"
-        at += length
-    table.position += n_pieces
-    return None if at == n else f"{n - at} bytes of its pieces belong to no piece"
-
-
 def add_columns(
     PieceTable table not None, const uint8_t[::1] pieces not None, lengths not None, counts not None, uint64_t first
 ):

@@ -33,7 +33,6 @@ import array
 from fastbpe.errors import SpecError
 
 cdef array.array FLOATS = array.array("f"), INTS = array.array("I")
-cdef bytes NOTHING = bytes(4)  # instead of an empty array, which a memoryview cannot cast
 
 cdef extern from *:
     """
@@ -206,26 +205,25 @@ cdef class UnigramLearner:
         finally:
             _work_free(&work)
 
-    def maximize(self, expected not None):
+    def maximize(self, const float[::1] expected not None):
         """Set the scores from the expected counts; drop pieces that are expected less than 0.5 times.
 
         The scores are from a variational Bayes estimate, which keeps fewer pieces than maximum likelihood would
         (Liang and Klein 2007).
         """
-        cdef const float[::1] counts = memoryview(expected).cast("B").cast("f")
         cdef uint32_t* kept = <uint32_t*> allocated(self.n_pieces, sizeof(uint32_t))
         cdef size_t i, n = 0
         cdef float total = 0, log_total
         try:
             for i in range(self.n_pieces):
-                if counts[i] < LEAST_COUNT:
+                if expected[i] < LEAST_COUNT:
                     continue
                 kept[n] = <uint32_t> i
                 n += 1
-                total += counts[i]
+                total += expected[i]
             log_total = <float> digamma(total)
             for i in range(n):
-                self._pieces[kept[i]].score = <float> (digamma(counts[kept[i]]) - log_total)
+                self._pieces[kept[i]].score = <float> (digamma(expected[kept[i]]) - log_total)
             self._keep(kept, n)
         finally:
             free(kept)
@@ -273,7 +271,7 @@ cdef class UnigramLearner:
             ids_free(&others)
             _work_free(&work)
 
-    def prune(self, counts not None, list alternatives not None, *, size_t n_least, float shrinking_factor):
+    def prune(self, const float[::1] counts not None, list alternatives not None, *, size_t n_least, float shrinking_factor):
         """Drop the pieces whose removal reduces the likelihood least.
 
         A piece goes too if it is on no best path, or if its text becomes other pieces even now.
@@ -283,9 +281,8 @@ cdef class UnigramLearner:
         n_least: lower bound of the number of pieces to keep.
         shrinking_factor: share of the pieces to keep.
         """
-        cdef const float[::1] found = memoryview(counts).cast("B").cast("f")
         cdef const uint32_t[::1] others, numbers
-        cdef size_t i = 0, k, at, n = 0, n_candidates = 0
+        cdef size_t i, k, at, n = 0, n_candidates = 0
         cdef size_t n_wanted = max(n_least, <size_t> (shrinking_factor * <float> self.n_pieces))
         cdef double sum = 0
         cdef float total, log_total, loss
@@ -294,20 +291,18 @@ cdef class UnigramLearner:
         try:
             candidates = <Keyed*> allocated(self.n_pieces, sizeof(Keyed))
             for i in range(self.n_pieces):
-                sum += found[i]
+                sum += counts[i]
             total = <float> sum
             log_total = <float> log(<double> total)
             i = 0
             for part, of_each in alternatives:
-                numbers = memoryview(of_each).cast("B").cast("I")
-                others = memoryview(part if len(part) else NOTHING).cast("B").cast("I")
-                at = 0
+                numbers, others, at = of_each, part, 0
                 for k in range(<size_t> numbers.shape[0]):
-                    if found[i] != 0 and numbers[k] == 0:
+                    if counts[i] != 0 and numbers[k] == 0:
                         kept[n] = <uint32_t> i
                         n += 1
-                    elif found[i] != 0 and numbers[k] != NONE:
-                        loss = loss_without(&found[0], i, &others[at], numbers[k], total, log_total)
+                    elif counts[i] != 0 and numbers[k] != NONE:
+                        loss = loss_without(&counts[0], i, &others[at], numbers[k], total, log_total)
                         candidates[n_candidates] = Keyed(_worst_last(loss) << 32 | i, <uint32_t> i, 0)
                         n_candidates += 1
                     at += numbers[k] if numbers[k] != NONE else 0
@@ -375,12 +370,10 @@ cdef inline uint64_t _worst_last(float loss) noexcept nogil:
     return bits if bits >> 31 else ~bits & 0x7FFFFFFF
 
 
-def add_floats(total not None, part not None):
+def add_floats(float[::1] total not None, const float[::1] part not None):
     """Add the floats of `part` to the floats of `total`, index by index."""
-    cdef float[::1] to = memoryview(total).cast("B").cast("f")
-    cdef const float[::1] added = memoryview(part).cast("B").cast("f")
     cdef Py_ssize_t i
-    if to.shape[0] != added.shape[0]:
-        raise ValueError(f"cannot add an array of length {added.shape[0]} to an array of length {to.shape[0]}")
-    for i in range(to.shape[0]):
-        to[i] += added[i]
+    if total.shape[0] != part.shape[0]:
+        raise ValueError(f"cannot add an array of length {part.shape[0]} to an array of length {total.shape[0]}")
+    for i in range(total.shape[0]):
+        total[i] += part[i]

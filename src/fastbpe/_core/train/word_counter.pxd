@@ -26,7 +26,7 @@ cdef class WordCounter:
     cdef const uint8_t* _delimiter
     cdef const uint8_t* _classes
     cdef size_t _n_delimiter
-    cdef uint8_t _letters  # the class that all ASCII letters share; 0: they have several classes, or are ALONE
+    cdef uint8_t _letters  # the class that all ASCII letters share; 0: they have several, or are ALONE or INHERITED
     cdef size_t _max_bytes
     cdef bint _split_by_whitespace, _treat_whitespace_as_suffix, _allow_whitespace_only_pieces
     cdef bint _has_counts, _is_checked
