@@ -7,8 +7,11 @@ from array import array
 
 import pytest
 
-from fastbpe.formats import merges_as_scores
+from fastbpe import load
+from fastbpe.formats import merges_as_scores, native
+from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import TYPE_NAMES, PieceType, pack_merges, pack_pieces
+from helpers.codepoint_models import model_of
 from reference import merge_lists
 
 METASPACE = "▁"
@@ -85,3 +88,17 @@ def test_piece_that_ends_within_a_character_is_not_read_past_its_end() -> None:
     piece_bytes, piece_ends = pack_pieces([b"a", b"\xe3", b"a\xe3"])
     merges = memoryview(pack_merges([(0, 1, 2)])).cast("I")
     assert merges_as_scores.rescore(piece_bytes, piece_ends, bytes([1, 1, 1]), merges, False, 7)[1] == []
+
+
+def test_listed_merges_keep_their_order_whatever_the_scores_are() -> None:
+    """A native file may have both. All scores are equal: without the list, the leftmost pair would merge first."""
+    pieces = [b"<unk>", METASPACE.encode(), b"a", b"b", b"c", b"d", b"ab", b"abc", b"cd"]
+    kinds = [PieceType.UNKNOWN, *[PieceType.NORMAL] * 8]
+    model = model_file.parse(model_of([(piece, 0.0, kind) for piece, kind in zip(pieces, kinds, strict=True)]), "")
+    for merges, tokens in [
+        ([(2, 3, 6), (4, 5, 8), (6, 4, 7)], [b"ab", b"cd"]),
+        ([(2, 3, 6), (6, 4, 7), (4, 5, 8)], [b"abc", b"d"]),
+    ]:
+        tokenizer = load(native.dump_code_points(model._replace(merges=pack_merges(merges))))
+        for n in (1, 100):
+            assert tokenizer.encode("abcd" * n)[1:] == [pieces.index(token) for token in tokens] * n

@@ -47,6 +47,23 @@ def test_numpy_results_equal_lists(code_tokenizer: Tokenizer, texts: list[str]) 
         assert (one.dtype, one.shape, one.tolist()) == (np.uint32, (len(wanted),), wanted)
 
 
+@pytest.mark.parametrize("texts", [[], ["a"], ["a"] * 300_000], ids=["none", "one", "many"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        Tokenizer.encode_batch,
+        Tokenizer.encode_ordinary_batch,
+        Tokenizer.encode_batch_to_numpy,
+        Tokenizer.count_batch,
+    ],
+)
+def test_invalid_num_threads_raises_whatever_the_texts_are(
+    code_tokenizer: Tokenizer, method: Any, texts: list[str]
+) -> None:
+    with pytest.raises(ValueError, match="num_threads=0: must be at least 1, or None"):
+        method(code_tokenizer, texts, num_threads=0)
+
+
 @pytest.mark.daily
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("num_threads", [2, 3, 8])

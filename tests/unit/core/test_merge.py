@@ -1,7 +1,8 @@
 """Merging one piece, by the algorithm for short pieces and that for long ones, against the specification."""
 
 import random
-from itertools import product
+from array import array
+from itertools import chain, product
 from typing import Any
 
 import pytest
@@ -305,6 +306,15 @@ def test_invalid_merge_list_raises_vocabulary_error(merges: list[tuple[int, int,
     tokens = [*BYTES, b"ab"] if merges[0][2] != 258 else [*BYTES, b"ab", b"cd", b"", b"ef"]
     with pytest.raises(VocabularyError, match=message):
         Vocabulary(**build_tables(tokens, merges))
+
+
+def test_packed_merges_may_lie_anywhere_in_memory() -> None:
+    listed = [(97, 98, 256), (256, 99, 257)]
+    packed = array("I", chain.from_iterable(listed)).tobytes()
+    tokens = [*BYTES, b"ab", b"abc"]
+    tables = [build_tables(tokens, merges) for merges in (listed, packed, memoryview(b"x" + packed)[1:])]
+    assert tables[0] == tables[1] == tables[2]
+    assert build_tables(tokens, []) == build_tables(tokens, b"") != tables[0]
 
 
 def test_tables_of_less_than_a_line_are_refused() -> None:

@@ -4,6 +4,7 @@ time."""
 import base64
 import pickle
 import random
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise, product
 from typing import Any
@@ -12,6 +13,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
+import fastbpe
 from fastbpe import SpecialTokenError, Tokenizer, load
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.merge.vocabulary import Vocabulary
@@ -211,6 +213,27 @@ def test_caches_stay_within_cache_bytes() -> None:
     freely = Tokenizer.from_ranks(ranks, pattern="cl100k")
     freely.encode_ordinary(text, num_threads=1)
     assert freely._pipeline.used_bytes > 1 << 20
+
+
+def test_cache_may_grow_again_when_other_threads_have_gone() -> None:
+    """A nested call encodes as another thread would, and release_memory() frees what it leaves behind."""
+    tokenizer = Tokenizer.from_ranks(BYTES, pattern=r"[^|]+|\|", cache_bytes=4 << 20)
+    text = "|".join(f"{i:x}" for i in range(200_000))
+
+    def parts(n_nested: int) -> Iterator[tuple[str, bool]]:
+        if n_nested:
+            tokenizer.encode_parts(parts(n_nested - 1))
+        else:
+            fastbpe.release_memory()
+        yield "a", False
+
+    tokenizer.encode_ordinary(text, num_threads=1)
+    used = tokenizer._pipeline.used_bytes
+    assert used > 1 << 20
+    tokenizer.encode_parts(parts(3))  # four at a time: a quarter of the memory for each
+    tokenizer.encode_parts(parts(0))
+    tokenizer.encode_ordinary(text, num_threads=1)
+    assert tokenizer._pipeline.used_bytes == used
 
 
 def test_negative_cache_bytes_raise_value_error() -> None:

@@ -8,8 +8,8 @@ from libc.string cimport memcpy
 
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_free
 from fastbpe._core.common.python cimport PyErr_CheckSignals
-from fastbpe._core.encode.one_text cimport THREADS_FROM_UNITS, append_text, count_text, n_threads_of
-from fastbpe._core.encode.parallel_encoding cimport Jobs
+from fastbpe._core.encode.one_text cimport append_text, check_threads, count_text, n_threads_of
+from fastbpe._core.encode.parallel_encoding cimport UNITS_PER_ID, Jobs
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.encode.short_texts cimport is_short, short_list_by
@@ -18,11 +18,7 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.text.text_batches cimport TextBatches
 from fastbpe._core.text.utf8_text cimport prefetch_after
 
-from fastbpe._utils.threads import usable_threads
 from fastbpe.errors import note_place
-
-cdef enum:
-    UNITS_PER_ID = 3  # estimate for the array: more ids than English has, fewer than some languages have
 
 
 # Lists
@@ -41,12 +37,11 @@ cdef list lists_of_texts(
     cdef list out = [], batch
     cdef int n_threads
     cdef TextBatches batches = TextBatches(texts)
-    if num_threads is not None:
-        usable_threads(num_threads)  # raises for an invalid number, even if there are no texts
+    check_threads(num_threads)
     # Hidden until the end: otherwise the garbage collector would traverse the growing list again and again.
     hide(out)
     while batch := batches.next():
-        n_threads = _n_threads(pipeline, batches.n_units, num_threads)
+        n_threads = n_threads_of(pipeline, batches.n_units, num_threads)
         try:
             if n_threads > 1:
                 Jobs(pipeline, batch, allowed, disallowed, counting=False).add_lists(n_threads, out, before, behind)
@@ -106,6 +101,7 @@ cdef tuple array_of_texts(
     cdef size_t n_spare_units = 0  # units of text for which the reused buffer of ids is large enough
     cdef Array counts
     cdef TextBatches batches = TextBatches(texts)
+    check_threads(num_threads)
     try:
         while batch := batches.next():
             counts = int64_array(len(batch))
@@ -136,7 +132,7 @@ cdef int _append_batch(
     has_capacity: ids has enough memory, and its pages have been touched.
     """
     cdef int64_t* n_ids = <int64_t*> counts._items
-    cdef int n_threads = _n_threads(pipeline, n_units, num_threads)
+    cdef int n_threads = n_threads_of(pipeline, n_units, num_threads)
     cdef Scratch* scratch
     cdef Ids own
     cdef Jobs jobs
@@ -171,6 +167,7 @@ cdef Array counts_of_texts(Pipeline pipeline, object texts, object num_threads):
     cdef list batch, counts_of_batches = []
     cdef Array counts
     cdef TextBatches batches = TextBatches(texts)
+    check_threads(num_threads)
     while batch := batches.next():
         counts = int64_array(len(batch))
         counts_of_batches.append(counts)
@@ -187,7 +184,7 @@ cdef int _count_batch(Pipeline pipeline, list batch, size_t n_units, int64_t* n_
     cdef Scratch* scratch
     cdef Jobs jobs
     cdef size_t i = 0
-    cdef int n_threads = _n_threads(pipeline, n_units, num_threads)
+    cdef int n_threads = n_threads_of(pipeline, n_units, num_threads)
     if n_threads > 1:
         jobs = Jobs(pipeline, batch, None, None, counting=True)
         jobs.run(n_threads)
@@ -206,13 +203,6 @@ cdef int _count_batch(Pipeline pipeline, list batch, size_t n_units, int64_t* n_
 
 
 # Helpers
-
-cdef int _n_threads(Pipeline pipeline, size_t n_units, object num_threads) except -1:
-    """Return the number of threads for a batch of n_units units."""
-    if num_threads is not None and usable_threads(num_threads) == 1:
-        return 1
-    return n_threads_of(pipeline, num_threads) if n_units >= THREADS_FROM_UNITS else 1
-
 
 cdef int _note_text(
     Pipeline pipeline, TextBatches batches, SpecialMatcher allowed, SpecialMatcher disallowed, object error

@@ -9,8 +9,8 @@ from libc.stdint cimport int64_t
 
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_free
 from fastbpe._core.encode.encoder cimport Encoder
-from fastbpe._core.encode.one_text cimport THREADS_FROM_UNITS, n_threads_of
-from fastbpe._core.encode.parallel_encoding cimport Jobs
+from fastbpe._core.encode.one_text cimport THREADS_FROM_UNITS, check_threads, n_threads_of
+from fastbpe._core.encode.parallel_encoding cimport UNITS_PER_ID, Jobs
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.ids.id_lists cimport Array, ids_array, int64_array, take_spare
@@ -21,10 +21,7 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.text.text_batches cimport TextRows
 from fastbpe._core.text.utf8_text cimport Text
 
-from fastbpe._utils.threads import usable_threads
-
 cdef enum:
-    UNITS_PER_ID = 3  # estimate: more ids than English has, fewer than some languages have
     SIZE_STEP = 1 << 16  # sizes are rounded up to this, so most blocks of a file can reuse the last block's memory
 
 
@@ -173,16 +170,16 @@ def encode_rows(Encoder encoder not None, TextRows rows not None, allowed_specia
     cdef int64_t* ends = <int64_t*> offsets._items
     cdef Ids ids = Ids(NULL, 0, 0)
     cdef Jobs jobs
-    cdef bint may_use_threads = num_threads is None or usable_threads(num_threads) > 1
+    check_threads(num_threads)
     allowed, disallowed = encoder._matchers(allowed_special, disallowed_special)
     try:
         for first in range(0, n, BATCH_ROWS):
             last = min(first + BATCH_ROWS, n)
             jobs = Jobs(pipeline, [], allowed, disallowed, counting=False, rows=rows, first_row=first, last_row=last)
-            if jobs.max_ids >= THREADS_FROM_UNITS and may_use_threads:
-                jobs.run_into(&ids, False, n_threads_of(pipeline, num_threads))
-            else:
+            if jobs.max_ids < THREADS_FROM_UNITS:  # it is about the number of bytes
                 jobs.run_alone(&ids, False)
+            else:
+                jobs.run_into(&ids, False, n_threads_of(pipeline, jobs.max_ids, num_threads))
             jobs.add_counts(ends + 1 + first)
         for i in range(n):
             ends[i + 1] += ends[i]

@@ -206,7 +206,7 @@ cdef class Widths:
         for i in range(n_bytes):
             self.of[characters.byte_ids[i]] = BYTE_OF_CHARACTER
         if not characters.has_bytes:
-            self.of[characters.unknown_id] = UNKNOWN_CHARACTER
+            self.of[characters.unknown_id] = UNKNOWN_CHARACTER  # not the width of a character without a token
 
     def __dealloc__(self):
         free(self.of)

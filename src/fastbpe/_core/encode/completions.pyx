@@ -18,15 +18,15 @@ from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.common.atomics cimport is_set, set_flag
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
-from fastbpe._core.common.hash_lookups cimport find_piece
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from fastbpe._core.merge.merge_piece cimport merge_piece
-from fastbpe._core.ids.id_lists cimport PyObject_GC_Track, PyObject_GC_UnTrack, ids_list
+from fastbpe._core.ids.id_lists cimport hide, ids_list, show
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_free
 from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NONE
 from fastbpe._core.text.utf8_text cimport first_invalid
+from fastbpe._core.merge.token_lookups cimport find_token
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary, token_length, token_start
 from fastbpe._core.common.interrupts cimport Watch, check_signals
 
@@ -204,7 +204,7 @@ cdef class _Lists:
         cdef uint64_t hash_value = n
         cdef size_t i
         cdef list added = ids_list(ids, n)
-        PyObject_GC_UnTrack(added)  # until `shown` returns it: garbage collections need not visit these lists
+        hide(added)  # until `shown` returns it: garbage collections need not visit these lists
         for i in range(n):
             hash_value = (hash_value ^ ids[i]) * GOLDEN_RATIO
         while True:
@@ -219,10 +219,10 @@ cdef class _Lists:
 
     cdef list shown(self):
         """Return all lists, tracked by the garbage collector again."""
-        cdef list out = self._all
+        cdef list out = self._all, one
         self._all, self._by_hash = [], {}
         for one in out:
-            PyObject_GC_Track(one)
+            show(one)
         return out
 
 
@@ -295,7 +295,7 @@ cdef class _Trial:
         if first_invalid(data, n) == n:
             self._pieces()
         else:
-            self._piece(0, self._text.n, False)  # not UTF-8, so it is not split
+            self._piece(0, self._text.n, False)  # not UTF-8: tiktoken neither splits it nor looks it up
         return self._cover()
 
     cdef int encode_apart(self, size_t n_last) except -1:
@@ -341,7 +341,7 @@ cdef class _Trial:
         cdef uint32_t token
         cdef _Merged merged
         if whole_first and t.whole_piece_first and n <= t.max_token_bytes:
-            token = find_piece(t.pieces, t.piece_mask, t.token_bytes, t.token_ends, self._text.items + start, n)
+            token = find_token(t, self._text.items + start, n)
             if token != NONE:
                 ids_reserve(&self.ids, 1)
                 self.ids.items[self.ids.n] = token

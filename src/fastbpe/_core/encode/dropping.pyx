@@ -12,7 +12,7 @@ from fastbpe._core.common.atomics cimport set_flag
 from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO
 from fastbpe._core.common.hashing cimport mix
 from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyErr_CheckSignals
-from fastbpe._core.encode.one_text cimport THREADS_FROM_UNITS, n_threads_of
+from fastbpe._core.encode.one_text cimport check_threads, n_threads_of
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.ids.id_lists cimport hide, ids_list, show_all
@@ -25,7 +25,7 @@ from os import urandom
 
 from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._utils.arguments import integer
-from fastbpe._utils.threads import CallPool, usable_threads
+from fastbpe._utils.threads import CallPool
 from fastbpe.errors import VocabularyError, note_place
 
 cdef enum:
@@ -72,8 +72,7 @@ cdef class Dropping:
         object num_threads,
     ):
         """Encode a text. Accepts the arguments of Encoder.encode(), with matchers for the special tokens."""
-        if num_threads is not None:
-            usable_threads(num_threads)
+        check_threads(num_threads)
         return self._one(text, allowed, disallowed, rate_of(dropout), seed_of(seed), 0, Flag())
 
     cdef list encode_batch(
@@ -89,12 +88,11 @@ cdef class Dropping:
         cdef TextBatches batches = TextBatches(texts)
         cdef Py_ssize_t n_threads, n_jobs, i, n
         cdef Flag abandoned = Flag()
-        if num_threads is not None:
-            usable_threads(num_threads)
+        check_threads(num_threads)
         hide(out)
         while batch := batches.next():
             n = len(batch)
-            n_threads = n_threads_of(self._pipeline, num_threads) if batches.n_units >= THREADS_FROM_UNITS else 1
+            n_threads = n_threads_of(self._pipeline, batches.n_units, num_threads)
             n_jobs = min(n, n_threads * JOBS_PER_THREAD if n_threads > 1 else 1)
             with CallPool(n_threads - 1) as pool:
                 try:

@@ -22,9 +22,10 @@ def free_blocks():
 
 
 def give_to_system():
-    """Make glibc return free pages to the system: its malloc keeps up to 64 MB, and pages between used ones.
+    """Make glibc return free pages to the system. With another C library, do nothing.
 
-    With another C library, do nothing.
+    glibc's malloc keeps pages between used ones, and up to 64 MB at the end of the heap: twice the greatest
+    M_MMAP_THRESHOLD.
     """
     with nogil:
         trim_malloc()

@@ -4,7 +4,6 @@ A single text is a batch of one. The calling thread does all the work.
 """
 
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, realloc
 
 from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
@@ -15,7 +14,7 @@ from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.encode.spans cimport Spans, spans_array, spans_free, spans_list, take_spare_spans
 from fastbpe._core.encode.trim_spans cimport SpanTrimmer
 from fastbpe._core.ids.id_lists cimport (
-    PyObject_GC_Track, hide, ids_array, ids_list, int64_array_of, show, take_spare,
+    Array, PyObject_GC_Track, hide, ids_array, ids_list, int64_array, show, take_spare,
 )
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
@@ -71,47 +70,31 @@ cdef tuple arrays_with_spans(
     """
     cdef Spans spans = Spans(NULL, 0, 0)
     cdef Ids ids = Ids(NULL, 0, 0), own
-    cdef size_t n_units
-    cdef int64_t* ends = NULL
-    cdef int64_t* grown
-    cdef size_t n = 0, capacity = 0
+    cdef size_t n_units, i = 0
+    cdef Array offsets
     cdef Scratch* scratch
     _check(texts)
     texts = texts if type(texts) is tuple else list(texts)
-    n_units = n_units_of(texts)
+    n_units = _n_units_of(texts)
+    offsets = int64_array(<size_t> len(texts) + 1)
     take_spare(&ids, n_units)
     take_spare_spans(&spans, n_units)
     scratch = pipeline.pool.take()
     own, scratch.ids = scratch.ids, ids  # write the ids to their final place, without a copy
     try:
-        for text in texts:
+        for i, text in enumerate(texts):
             PyErr_CheckSignals()
-            if n + 2 > capacity:
-                capacity = 2 * capacity + 64
-                grown = <int64_t*> realloc(ends, capacity * sizeof(int64_t))
-                if grown == NULL:
-                    raise MemoryError(f"no memory for the offsets of {capacity} texts")
-                ends = grown
-                ends[0] = 0
-            _append(pipeline, text, allowed, disallowed, scratch, &spans, trimmer, unit, texts, n)
-            n += 1
-            ends[n] = scratch.ids.n
-        if not n:
-            ends = <int64_t*> realloc(ends, sizeof(int64_t))
-            if ends == NULL:
-                raise MemoryError("no memory for an offset")
-            ends[0] = 0
-        offsets, ends = int64_array_of(ends, n + 1), NULL
+            _append(pipeline, text, allowed, disallowed, scratch, &spans, trimmer, unit, texts, i)
+            (<int64_t*> offsets._items)[i + 1] = scratch.ids.n
         return ids_array(&scratch.ids, n_units), spans_array(&spans, n_units), offsets
     finally:
-        free(ends)
         spans_free(&spans)
         ids_free(&scratch.ids)
         scratch.ids = own
         pipeline.pool.give(scratch)
 
 
-cdef size_t n_units_of(object texts) except? 0:
+cdef size_t _n_units_of(object texts) except? 0:
     """Sum up the lengths of texts; an item that is neither str nor bytes counts as 0."""
     cdef size_t n_units = 0
     for text in texts:
@@ -130,11 +113,11 @@ cdef int _append(
     Pipeline pipeline, object text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch,
     Spans* spans, SpanTrimmer trimmer, int unit, object texts, size_t index
 ) except -1:
-    """Append ids and spans of a text. An error gets a note with `index`, unless texts is a tuple of one text."""
+    """Append ids and spans of a text. An error gets a note with `index`, unless texts is a tuple: of one text."""
     try:
         append_text_spans(pipeline, text, allowed, disallowed, scratch, spans, trimmer, unit)
     except (TypeError, ValueError) as error:
-        if type(texts) is not tuple or len(texts) != 1:
+        if type(texts) is not tuple:
             note_place(error, f"texts[{index}]")
         raise
     return 0

@@ -89,7 +89,10 @@ cdef int _append_spans(
     Pipeline pipeline, const Text* text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch,
     Spans* spans, PyObject* found, int unit
 ) except -1 nogil:
-    """Append ids and spans, one stretch at a time, so that a stretch fits into the second-level cache."""
+    """Append ids and spans, one stretch at a time, so that a stretch fits into the second-level cache.
+
+    In code-point mode there is one stretch, since spans are traced through the whole text between two tokens.
+    """
     cdef size_t start = 0, end, base = 0
     cdef bint may_cut = (
         text.n > STRETCH_UNITS and pipeline.normalizing is None and pipeline.may_cut(allowed, disallowed)
@@ -245,7 +248,6 @@ def word_ends(Pipeline pipeline not None, str text not None, SpecialMatcher allo
     cdef Utf8 utf8
     cdef Spans spans = Spans(NULL, 0, 0)
     cdef list words = [], found = []
-    scratch.ids.n = 0
     try:
         utf8_of(text, &utf8)
         with nogil:
@@ -286,7 +288,7 @@ def traced_piece(Pipeline pipeline not None, str piece not None):
     try:
         utf8_of(piece, &utf8)
         if utf8.n:
-            scratch.ends.n = trace.n = 0
+            trace.n = 0
             ends_add(&scratch.ends, utf8.n)
             start_tracing(scratch)
             with nogil:
@@ -338,6 +340,7 @@ def staged_pieces(Splitter splitter not None, Stage stages not None, text):
     cdef Spans spans = Spans(NULL, 0, 0)
     cdef size_t at = 0, start, i, first, begin
     memset(&staged, 0, sizeof(staged))
+    staged.traces = True
     if isinstance(text, (bytearray, memoryview)):
         text = bytes(text)  # read twice below: both views must see the same bytes
     try:
@@ -347,7 +350,6 @@ def staged_pieces(Splitter splitter not None, Stage stages not None, text):
             while at < utf8.n:
                 start, ends.n, ends.text = at, 0, utf8.data
                 at = splitter.split(utf8.data, utf8.n, at, &ends)
-                staged.traces = True
                 staged.n_first = 0 if start else fb_char_bytes(utf8.data[0])
                 stages.run(utf8.data, NULL, start, &ends, &staged)
                 begin, first = 0, spans.n

@@ -14,4 +14,5 @@ cdef int append_text(
 ) except -1
 cdef size_t count_text(Pipeline pipeline, object text, Scratch* scratch) except? <size_t> -1
 cdef bint may_use_threads(object text, object num_threads) except -1
-cdef int n_threads_of(Pipeline pipeline, object num_threads) except -1
+cdef int check_threads(object num_threads) except -1
+cdef int n_threads_of(Pipeline pipeline, size_t n_units, object num_threads) except -1

@@ -37,12 +37,12 @@ cdef list list_of_text(
     cdef int n_threads
     cdef Jobs jobs
     cdef list lists, out = None
-    if allowed is None and num_threads is None and is_short(pipeline, text):
+    if allowed is None and num_threads is None and is_short(pipeline, text):  # any num_threads is checked below
         out = short_list(pipeline, text, disallowed)
         if out is not None:
             return out
     if may_use_threads(text, num_threads):
-        n_threads = n_threads_of(pipeline, num_threads)
+        n_threads = n_threads_of(pipeline, len(text), num_threads)
         if n_threads > 1 and pipeline.may_cut(allowed, disallowed):
             jobs = Jobs(pipeline, [text], allowed, disallowed, counting=False)
             if jobs.n_jobs > 1:
@@ -111,15 +111,18 @@ cdef size_t count_text(Pipeline pipeline, object text, Scratch* scratch) except?
 
 
 cdef bint may_use_threads(object text, object num_threads) except -1:
-    """Tell whether a text is a str or bytes, and long enough for threads to be faster.
-
-    Raises ValueError for an invalid num_threads, even if the text needs no threads.
-    """
-    if num_threads is not None:
-        usable_threads(num_threads)
+    """Check num_threads, and tell whether a text is a str or bytes, and long enough for threads to be faster."""
+    check_threads(num_threads)
     return isinstance(text, (str, bytes)) and len(text) >= THREADS_FROM_UNITS
 
 
-cdef int n_threads_of(Pipeline pipeline, object num_threads) except -1:
-    """Return the number of threads for a long text or batch: 1 if the splitter needs the GIL."""
-    return 1 if pipeline.splitter.holds_gil else usable_threads(num_threads)
+cdef int check_threads(object num_threads) except -1:
+    """Raise for an invalid num_threads, even if there is too little text for several threads."""
+    if num_threads is not None:  # None: all cores, which a short text need not count
+        usable_threads(num_threads)
+    return 0
+
+
+cdef int n_threads_of(Pipeline pipeline, size_t n_units, object num_threads) except -1:
+    """Return the number of threads for a text or batch of n_units units: 1 if the splitter needs the GIL."""
+    return 1 if n_units < THREADS_FROM_UNITS or pipeline.splitter.holds_gil else usable_threads(num_threads)

@@ -8,10 +8,14 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.text.utf8_text cimport Text
 
 
+cdef enum:
+    UNITS_PER_ID = 3  # estimate for an array of ids: more ids than English has, fewer than some languages have
+
+
 cdef struct Job:
     # Some texts, or a part of one text.
     size_t first  # index of the first text
-    size_t n_texts
+    size_t n_texts  # if it is not a part
     bint is_part
     size_t start  # start of a part, in units
     size_t end
@@ -50,7 +54,7 @@ cdef class Jobs:
     cdef Ids* _out  # buffer for the ids, set by run_into(); NULL: the arena
     cdef int _plan(self) except -1
     cdef int _plan_parts(self, size_t text) except -1
-    cdef Job* _add(self, size_t first, size_t n_texts) except NULL
+    cdef Job* _add(self, size_t first) except NULL
     cdef int run(self, int n_threads) except -1
     cdef int run_into(self, Ids* out, bint has_capacity, int n_threads) except -1
     cdef int run_alone(self, Ids* out, bint has_capacity) except -1

@@ -37,7 +37,6 @@ cdef enum:
     SPARE_ITEMS = 1 << 10  # list items in addition to the estimate: nearly always enough
     MAX_UNSETTLED_IDS = 1 << 13  # ids with gaps between two calls of settle(); the processor's caches hold them
     MORE_IDS_PER_TEXT = 4  # ids in addition to one per byte, for a space inserted before the text
-    UNITS_PER_ID = 3  # estimate: more ids than English has, fewer than some languages have
 
 cdef double WAIT = 5e-5  # seconds between two checks whether other threads are done
 cdef double ITEMS_PER_ID = 1.05  # list items of a text per estimated id; the estimate is from its first part
@@ -101,21 +100,18 @@ cdef class Jobs:
 
     cdef int _plan(self) except -1:
         """Divide the texts into jobs."""
-        cdef size_t i = 0, first, n_units
+        cdef size_t i, n_units = 0
         cdef bint may_cut = self._pipeline.may_cut(self._allowed, self._disallowed)
-        while i < self._n_texts:
+        cdef Job* job = NULL  # job that gets the next small text; NULL: a new one
+        for i in range(self._n_texts):
             if may_cut and self._texts[i].n >= 2 * JOB_UNITS:
                 self._plan_parts(i)
-                i += 1
+                job = NULL
                 continue
-            first = i
-            n_units = 0
-            while i < self._n_texts and n_units < JOB_UNITS:
-                if may_cut and self._texts[i].n >= 2 * JOB_UNITS:
-                    break
-                n_units += self._texts[i].n
-                i += 1
-            self._add(first, i - first)
+            if job == NULL or n_units >= JOB_UNITS:
+                job, n_units = self._add(i), 0
+            job.n_texts += 1
+            n_units += self._texts[i].n
         return 0
 
     cdef int _plan_parts(self, size_t text) except -1:
@@ -123,14 +119,14 @@ cdef class Jobs:
         cdef size_t start = 0
         cdef Job* job
         while start < self._texts[text].n:
-            job = self._add(text, 1)
+            job = self._add(text)
             job.is_part = True
             job.start = start
             job.end = start = self._pipeline.cut(&self._texts[text], start, start + JOB_UNITS)
         return 0
 
-    cdef Job* _add(self, size_t first, size_t n_texts) except NULL:
-        """Append a job of some texts."""
+    cdef Job* _add(self, size_t first) except NULL:
+        """Append a job, still without texts. Pointers to other jobs are invalid afterwards."""
         cdef size_t capacity
         cdef Job* jobs
         cdef Job* job
@@ -142,7 +138,7 @@ cdef class Jobs:
             self._jobs, self._capacity = jobs, capacity
         job = &self._jobs[self.n_jobs]
         memset(job, 0, sizeof(Job))
-        job.first, job.n_texts = first, n_texts
+        job.first = first
         self.n_jobs += 1
         return job
 
@@ -174,7 +170,7 @@ cdef class Jobs:
         cdef size_t total = out.n, number
         cdef Job* job
         if not self.n_jobs:
-            return self.run(n_threads)
+            return self.run(n_threads)  # raises the error of the first item, if it is not a text
         if not has_capacity:
             ids_expect(out, self.max_ids)  # the system provides pages at their first use
         self._out = out
@@ -196,10 +192,7 @@ cdef class Jobs:
         return 0
 
     cdef int run_alone(self, Ids* out, bint has_capacity) except -1:
-        """Encode all texts on this thread, and append their ids to `out`; check signals only within long texts.
-
-        has_capacity: as in run_into().
-        """
+        """Do the work of run_into() on this thread, without a copy of the ids; check signals only within long texts."""
         cdef Scratch* scratch = self._pool.take()
         cdef Ids own = scratch.ids
         cdef size_t number
@@ -264,8 +257,7 @@ cdef class Jobs:
         try:
             with nogil:
                 while n_jobs and has_job:
-                    has_job = not is_set(&self._stopped)
-                    number = add(&self._next, 1) if has_job else self.n_jobs
+                    number = self.n_jobs if is_set(&self._stopped) else add(&self._next, 1)
                     has_job = number < self.n_jobs
                     if has_job:
                         self._do(number, scratch)
@@ -319,7 +311,7 @@ cdef class Jobs:
         Cache misses of several texts are merged together: until settle() the ids have gaps, and note_count() makes
         sure that the true counts are stored.
         """
-        cdef size_t text = first, before, after
+        cdef size_t text = first, before
         while first < end:
             if self._counting and self._texts[first].n > <size_t> JOB_UNITS:
                 # Too many ids to keep until the final settle().
@@ -345,9 +337,7 @@ cdef class Jobs:
             if self._counting:
                 scratch.ids.n = before
             while first < text:  # convert ends to counts
-                after = self._counts[first]
-                self._counts[first] = after - before
-                before = after
+                self._counts[first], before = self._counts[first] - before, self._counts[first]
                 first += 1
         return 0
 
@@ -436,9 +426,7 @@ cdef class Jobs:
         cdef Scratch* scratch = self._pool.take()
         cdef size_t number = 0
         try:
-            # One block for the ids of all threads, kept for the next call, because pages of fresh memory cost
-            # time. Pages that are never touched cost nothing. The ids of a single job stay in the scratch.
-            if self.n_jobs > 1:
+            if self.n_jobs > 1:  # the ids of a single job stay in the scratch
                 self._arena = self._pool.take_arena(self.max_ids)
             start_beside(self._work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
             while number < self.n_jobs:
@@ -461,6 +449,7 @@ cdef class Jobs:
 
     cdef int _wait_for(self, size_t number, Scratch* scratch) except -1:
         """Do jobs until this or another thread has done job `number`. Raises the error of that job."""
+        PyErr_CheckSignals()
         while not is_set(&self._jobs[number].done):
             if not self._do_jobs(scratch, 1):
                 with cython.critical_section(self):
@@ -468,7 +457,6 @@ cdef class Jobs:
                         raise self._error
                 sleep(WAIT)
             PyErr_CheckSignals()
-        PyErr_CheckSignals()
         return 0
 
     cdef size_t _add_list_of_parts(

@@ -79,10 +79,10 @@ cdef class ScratchPool:
         unlock(&self._kept.lock)
         if scratch == NULL:
             scratch = self._new(limit)
-        if scratch.cache.limit > limit:
+        if scratch.cache.limit != limit:  # other scratches have been created or freed since it was last lent
             cache_limit(&scratch.cache, limit)
-        if scratch.tracing.limit > limit:
-            cache_limit(&scratch.tracing, limit)
+            if scratch.tracing.limit:  # 0: not started
+                cache_limit(&scratch.tracing, limit)
         _reset(scratch)
         scratch.phases = NULL if self._phases is None else &self._phases.phases
         return scratch

@@ -106,8 +106,7 @@ cdef class Merged:
         sequence_ends_reserve(&self._ends, last - first)
         for i in range(first, last):
             start = sequence_start(sequences, i)
-            if start < sequences.ends[i]:
-                self._merge(sequences, start, sequences.ends[i])
+            self._merge(sequences, start, sequences.ends[i])
             self._ends.items[self._ends.n] = self._ids.n
             self._ends.n += 1
             if i % CHECKED_SEQUENCES == 0:

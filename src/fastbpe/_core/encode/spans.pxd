@@ -18,7 +18,7 @@ cdef void spans_expect(Spans* spans, size_t n_more) noexcept nogil
 cdef void spans_free(Spans* spans) noexcept nogil
 cdef list spans_list(const Spans* spans)
 cdef void take_spare_spans(Spans* spans, size_t n_units) noexcept
-cdef Array spans_array(Spans* spans, size_t n_units=*)
+cdef Array spans_array(Spans* spans, size_t n_units)
 cdef object append_spans(list out, const Spans* spans, object end)
 cdef size_t free_shared_tuples() noexcept
 

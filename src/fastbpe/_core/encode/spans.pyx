@@ -67,7 +67,7 @@ cdef void take_spare_spans(Spans* spans, size_t n_units) noexcept:
         spans[0] = Spans(<Span*> items, 0, capacity // 2)
 
 
-cdef Array spans_array(Spans* spans, size_t n_units=0):
+cdef Array spans_array(Spans* spans, size_t n_units):
     """Make an int64 array of start, end, start, end, … from the memory of the spans, which become empty.
 
     n_units: length of the text, for `take_spare_int64s`; 0: no later array reuses the memory.

@@ -58,5 +58,4 @@ def encode_part(
         return ids_list(scratch.ids.items, scratch.ids.n), bool(scratch.after_fused)
     finally:
         text_release(&view)
-        scratch.after_fused = False
         pipeline.pool.give(scratch)

@@ -15,8 +15,8 @@ cdef extern from *:
 cdef class Array:
     cdef void* _items
     cdef Py_ssize_t _n
-    cdef size_t _capacity  # items that fit into the memory; 0: unknown
     cdef size_t _n_units  # length of the items' text, in characters or bytes; 0: do not reuse the memory
+    cdef size_t _capacity  # items that fit into the memory, if it may be reused
     cdef Py_ssize_t _item_size  # bytes of an item
     cdef const char* _format  # struct format character of an item
 
@@ -25,7 +25,7 @@ cdef size_t take_spare(Ids* ids, size_t n_units) noexcept
 cdef size_t free_spare() noexcept
 cdef Array ids_array(Ids* ids, size_t n_units=*)
 cdef Array int64_array(size_t n)
-cdef Array int64_array_of(int64_t* items, size_t n, size_t capacity=*, size_t n_units=*)
+cdef Array int64_array_of(int64_t* items, size_t n, size_t capacity, size_t n_units)
 cdef int64_t* take_spare_int64s(size_t n_units, size_t* capacity) noexcept
 
 

@@ -94,7 +94,7 @@ cdef enum:
     TURN_IDS = 1 << 15  # ids to make between two sleeps of lists_in_turns: less than a millisecond of work
     IDS_PER_LIST = 16  # cost of a list, in ids
     SHOWN_PER_TURN = 1 << 16  # lists to track between two sleeps
-    PART_IDS = 1024  # ids to write to a list before its size is set, so that an exception leaves a valid list
+    PART_IDS = 1024  # ids written to a list together; if fill_ints() lacks the int of one, all are written again
     MAX_SPARES = 32  # dropped arrays of a kind to keep; encode_files with 15 threads has up to 32 at a time
     MIN_SPARE_BYTES = 1 << 18  # smallest array whose memory is kept; malloc reuses smaller ones well
     MAX_SPARE_BYTES = 1 << 25  # limit on the memory of all kept arrays of a kind
@@ -246,10 +246,10 @@ cdef Array int64_array(size_t n):
     return array
 
 
-cdef Array int64_array_of(int64_t* items, size_t n, size_t capacity=0, size_t n_units=0):
+cdef Array int64_array_of(int64_t* items, size_t n, size_t capacity, size_t n_units):
     """Make an array of n integers from memory that malloc returned.
 
-    capacity: integers that fit into the memory; 0: unknown.
+    capacity: integers that fit into the memory; 0: items is NULL.
     n_units: length of the text, for take_spare_int64s(); 0: do not reuse the memory.
     """
     return _array_of(items, n, capacity, n_units, sizeof(int64_t), b"q")
@@ -260,7 +260,7 @@ cdef Array _array_of(void* items, size_t n, size_t capacity, size_t n_units, siz
     cdef Array array = Array.__new__(Array)
     cdef void* fitting
     array._items, array._capacity, array._n_units = items, capacity, n_units
-    if not n_units or not capacity or capacity > n + n // 4:
+    if not n_units or not capacity or capacity > n + n // 4:  # an array without items has an address, too
         # Keep an eighth more capacity, if the memory may be reused for a similar text.
         array._capacity = n + n // 8 if n_units else n
         fitting = realloc(items, max(array._capacity, <size_t> 1) * item_size)
@@ -391,10 +391,10 @@ def lists_in_turns(Array ids not None, Array offsets not None):
     """
     cdef const uint32_t* items = <const uint32_t*> ids._items
     cdef const int64_t* bounds = <const int64_t*> offsets._items
-    cdef size_t i, at, n, n_made = 0
-    cdef list out = new_list(<size_t> max(offsets._n, 1) - 1), ids_of_text
+    cdef size_t i, at, n, n_made = 0, n_texts = <size_t> offsets._n - 1
+    cdef list out = new_list(n_texts), ids_of_text
     hide(out)
-    for i in range(<size_t> max(offsets._n, 1) - 1):
+    for i in range(n_texts):
         ids_of_text = new_list(<size_t> (bounds[i + 1] - bounds[i]))
         hide(ids_of_text)
         at = <size_t> bounds[i]

@@ -150,7 +150,7 @@ cdef class Sequences:
             sequence = sequence.__array__()  # a tensor, or a column of a data frame
         if PyObject_CheckBuffer(sequence):
             return self._read_buffer(sequence)
-        if not isinstance(sequence, (list, tuple, range)) and (
+        if (
             isinstance(sequence, (str, Mapping)) or not isinstance(sequence, Sized)
             or not hasattr(sequence, "__getitem__")
         ):

@@ -229,7 +229,7 @@ cdef class CodePoints:
         buffer = bytearray(n_bytes)
         cdef bytes ends = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> (pieces.n + len(others)))
         cdef uint32_t* to_ends = <uint32_t*> PyBytes_AS_STRING(ends)
-        cdef uint8_t[::1] to = buffer if n_bytes else bytearray(1)
+        cdef uint8_t[::1] to = buffer
         n_bytes = 0
         for i in range(pieces.n):
             at = _begin(pieces, i)
@@ -349,7 +349,7 @@ def surfaces(bytes piece_bytes not None, bytes piece_ends not None, bytes types 
     cdef const uint8_t* kinds = <const uint8_t*> PyBytes_AS_STRING(types)
     cdef bytes out_ends = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> n)
     cdef uint32_t* to_ends = <uint32_t*> PyBytes_AS_STRING(out_ends)
-    buffer = bytearray(len(piece_bytes) + n * len(unknown) + 1)
+    buffer = bytearray(len(piece_bytes) + n * len(unknown))
     cdef uint8_t[::1] to = buffer
     for i in range(n):
         end = ends[i]

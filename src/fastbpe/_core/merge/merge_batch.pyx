@@ -3,8 +3,8 @@
 Merging one piece waits on memory: each merge looks up two new pairs, whose slots are anywhere in a table of
 several megabytes, and only their ranks tell what to merge next. So the pieces of a batch take turns (software
 pipelining by interleaving): a piece prefetches the slots of its two new pairs, and reads them in its next turn.
-simd/merging.h does the same with AVX2 or AVX-512, and is faster; this module serves other processors,
-code-point vocabularies and tied priorities.
+simd/merging.h does the same with AVX2 or AVX-512, and is faster; this module serves other processors and code-point
+vocabularies.
 """
 
 # Tried and dropped: merging one piece after another: slower, since each waits for slots of the pair table.
@@ -85,7 +85,7 @@ cdef void merge_batch(const Tables* tables, BatchPiece** pieces, size_t n) noexc
 
     Requires: n <= MAX_PIECES, and ranked tables (tables.byte_keys != NULL).
     """
-    if _merge != NULL and tables.characters == NULL and tables.tied_key == NO_KEY:
+    if _merge != NULL and tables.characters == NULL:
         _merge_by_width(tables, pieces, n)
     else:
         _merge_interleaved(tables, pieces, n)
@@ -177,7 +177,7 @@ cdef inline bint _step(const Tables* tables, Lane* lane) noexcept nogil:
         _collect(tables, lane)
         return False
     if best >= tables.tied_key:  # other pairs may have the same priority
-        best = leftmost(tables, lane.keys, lane.piece.n_bytes, best)
+        best = leftmost(tables, lane.keys, best)
     lane.at = at = best & 63
     ids[at] = best >> 6  # the rank, which is the merged id
     right = lowest_bit(lane.alive & (~<uint64_t> 1 << at))

@@ -59,7 +59,7 @@ cdef int merge_with_dropout(
     cdef size_t at, right, after, n_taken = 0
     cdef bint has_memory, is_byte_level = tables.characters == NULL
     cdef size_t most = n if tables.spelling == NULL else most_symbols(tables, n)
-    if most >= NONE or not _reserve_links(dropout, most):
+    if most >= NONE or not _reserve_links(dropout, most):  # positions have 32 bits
         _no_memory(n)
     ids_reserve(out, most)
     links = dropout.links
@@ -210,8 +210,6 @@ cdef inline bint _is_dropped(Dropout* dropout) noexcept nogil:
 
     The random numbers come from SplitMix64 (Steele et al. 2014), but `hashing.mix` mixes their bits.
     """
-    if dropout.rate <= 0:
-        return False
     dropout.state += GOLDEN_RATIO
     return <double> (mix(dropout.state) >> 11) * (1.0 / 9007199254740992.0) < dropout.rate  # 53 bits, times 2**-53
 

@@ -77,9 +77,9 @@ cdef int merge_linked(
 cdef int merge_symbols(
     const Tables* tables, const uint32_t* symbols, size_t n, Ids* out, Ids* parts
 ) except -1 nogil:
-    """Append the ids that merging yields for a sequence of n > 0 base symbols, which are ids themselves.
+    """Append the ids that merging yields for a sequence of n base symbols, which are ids themselves.
 
-    parts: receives the number of base symbols of each id; NULL: not needed.
+    parts: empty; receives the number of base symbols of each id. NULL: not needed.
 
     Requires: max_token_bytes of the tables is at least the number of base symbols of any id; no characters; each
         symbol is below n_ids.
@@ -177,7 +177,7 @@ cdef bint _begin(const Tables* tables, Window* window) noexcept nogil:
     if tables.characters != NULL:
         for i in range(window.n_bytes):
             n -= window.piece[i] >> 6 == 2
-    if n >= NONE:
+    if n >= NONE:  # positions have 32 bits
         return False
     window.n = <uint32_t> n
     if n > window.capacity:

@@ -82,9 +82,9 @@ cdef size_t _merge_ranked(const Tables* tables, const uint8_t* piece, size_t n, 
     Requires: ranked tables, and space for n ids in `out`.
     """
     cdef uint32_t ids[MAX_SCAN_BYTES]  # ids of the symbols, each at the position of its first byte
-    cdef int32_t keys[MAX_SCAN_BYTES + VECTOR_KEYS]  # rank << 6 | position of the pair that begins there
+    cdef int32_t keys[MAX_SCAN_BYTES]  # rank << 6 | position of the pair that begins there
     cdef int32_t best
-    cdef size_t i, at, right, n_keys = n + VECTOR_KEYS - n % VECTOR_KEYS, n_out = 0
+    cdef size_t i, at, right, n_keys = (n + VECTOR_KEYS - 1) // VECTOR_KEYS * VECTOR_KEYS, n_out = 0
     cdef uint64_t left_of = 0
     cdef uint64_t alive = ~<uint64_t> 0 >> (MAX_SCAN_BYTES - n) if n else 0  # bit i: a symbol begins at position i
     if tables.characters != NULL and not is_ascii(piece, n):
@@ -103,7 +103,7 @@ cdef size_t _merge_ranked(const Tables* tables, const uint8_t* piece, size_t n, 
         if best == NO_KEY:
             break
         if best >= tables.tied_key:
-            best = leftmost(tables, keys, n, best)
+            best = leftmost(tables, keys, best)
         at = best & (MAX_SCAN_BYTES - 1)
         ids[at] = best >> 6
         right = lowest_bit(alive & (~<uint64_t> 1 << at))
@@ -233,13 +233,10 @@ cdef int _queue_pair(
 
 
 cdef inline Merge _find_pair(const Tables* tables, uint32_t left, uint32_t right) noexcept nogil:
-    """Look a pair up.
-
-    A ranked table has the merged symbol as the priority. Symbols with equal scores share a priority, from `ties`.
-    """
+    """Look a pair up; pairs whose results have equal scores get the same priority."""
     cdef Merge pair = find_merge(&tables.pairs, left, right)
-    if pair.id != NONE and tables.characters != NULL and tables.pairs.ranked != NULL:
-        pair.priority = tables.characters.ties[pair.id]
+    if tables.tied_key != NO_KEY and pair.priority != NONE:
+        pair.priority = tables.characters.ties[pair.priority]
     return pair
 
 

@@ -111,7 +111,7 @@ cdef inline uint64_t _pop(Heap* heap) noexcept nogil:
 cdef inline bint _more_chunks(Queue* queue, uint32_t capacity) noexcept nogil:
     """Enlarge the memory of the chunks; False if out of memory."""
     cdef Chunk* chunks
-    if capacity >= <uint32_t> UNSORTED:
+    if capacity >= <uint32_t> UNSORTED:  # Bucket.tail holds a number and the flag
         return False
     chunks = <Chunk*> realloc(queue.chunks, capacity * sizeof(Chunk))
     if chunks == NULL:

@@ -204,7 +204,7 @@ cdef int _add_with_head(const Tables* tables, const uint8_t* piece, size_t n, Id
     # 1.01, because the sums in double precision are rounded, too.
     margin /= 1.01 * <double> (n_characters + n_tokens)
     if margin < 1:
-        frexp(margin, &exponent)
+        frexp(margin, &exponent)  # margin = f * 2**exponent with f from 0.5 to 1, so rounded down it is exponent - 1
         exponent = max(exponent - 1, -BIAS) if margin > 0 else -BIAS
     out.items[first] = <uint32_t> (out.n - first - 1) | <uint32_t> (exponent + BIAS) << COUNT_BITS
     return 0

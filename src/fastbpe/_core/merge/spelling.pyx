@@ -63,8 +63,7 @@ cdef int _merge_long(const Tables* tables, const uint8_t* piece, size_t n, Ids* 
         ids_reserve(&ids, most)
         ids_reserve(&lengths, most)
         ids.n = spell_piece(tables, piece, n, ids.items, lengths.items)
-        if ids.n:
-            merge_symbols(tables, ids.items, ids.n, &merged, &parts)
+        merge_symbols(tables, ids.items, ids.n, &merged, &parts)
         for i in range(merged.n):  # lengths of symbols become lengths of ids, in place
             length = 0
             for k in range(parts.items[i]):
@@ -143,7 +142,8 @@ cdef size_t spell_piece(
 ) except? <size_t> -1 nogil:
     """Write the ids of the base symbols of a piece, and their lengths in bytes; return their number.
 
-    As in tokenizers, the byte tokens of a character come before an unknown token that waits to be fused.
+    As in tokenizers, the byte tokens of a character come before an unknown token that waits to be fused, and each has
+    the length 1, even for a byte of the prefix or suffix, which has no place in the piece.
 
     Requires: UTF-8, and space for most_symbols().
     """

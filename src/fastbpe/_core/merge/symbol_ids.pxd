@@ -61,17 +61,17 @@ cdef inline uint64_t begin_characters(
     return alive
 
 
-cdef inline int32_t leftmost(const Tables* tables, const int32_t* keys, size_t n, int32_t best) noexcept nogil:
-    """Key of the leftmost pair with the same priority as `best`.
+cdef inline int32_t leftmost(const Tables* tables, const int32_t* keys, int32_t best) noexcept nogil:
+    """Key of the leftmost pair with the same priority as `best`, since symbols with the same score share it.
 
-    Symbols with the same score have the same priority.
+    keys: by position; the low 6 bits of a key are its position.
     """
     cdef const uint32_t* ties = tables.characters.ties
     cdef uint32_t first = ties[best >> 6]
-    cdef size_t i
-    for i in range(n):
-        if keys[i] != NO_KEY and ties[keys[i] >> 6] == first and keys[i] & 63 < best & 63:
-            best = keys[i]
+    cdef int32_t i
+    for i in range(best & 63):
+        if keys[i] != NO_KEY and ties[keys[i] >> 6] == first:
+            return keys[i]
     return best
 
 

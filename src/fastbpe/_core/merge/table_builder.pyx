@@ -93,7 +93,7 @@ cdef dict look_up_pieces(token_bytes, token_ends, Tables* t, uint32_t* n_repeate
     t.token_ends = <const uint32_t*> &raw_ends[0]
     t.n_ids = <uint32_t> min(<size_t> len(token_ends) // 4, <size_t> NONE)
     if (
-        len(token_ends) % 4 or t.n_ids > _MAX_IDS or <size_t> t.token_ends % 4
+        len(token_ends) % 4 or t.n_ids > _MAX_IDS or <size_t> t.token_ends % 4  # a view may not be aligned
         or not ends_rise(t, <size_t> len(token_bytes), &t.n_tokens, &t.max_token_bytes)
     ):
         raise VocabularyError(
@@ -105,13 +105,11 @@ cdef dict look_up_pieces(token_bytes, token_ends, Tables* t, uint32_t* n_repeate
 
 
 cdef const uint32_t[::1] _triples(merges):
-    """Return a list of merges as an array of uint32, three per merge. An empty list becomes one unused item."""
+    """Return a list of merges as an array of uint32, three per merge."""
     if isinstance(merges, (bytes, bytearray, memoryview)):
         if memoryview(merges).nbytes % 12:
             raise VocabularyError(f"merges: {memoryview(merges).nbytes} bytes, not a multiple of 12")
-        if not len(merges):
-            return array("I", b"\0\0\0\0")
-        return memoryview(merges).cast("B").cast("I")
+        return array("I", bytes(merges))  # a copy, because the memory need not be aligned
     listed = list(merges)
     for left, right, merged in listed:
         for token_id in (left, right, merged):
@@ -120,7 +118,7 @@ cdef const uint32_t[::1] _triples(merges):
                     f"merge {listed.index((left, right, merged))}: ({left}, {right}) -> {merged} names an id that "
                     f"is not a token, {token_id}"
                 )
-    return array("I", [token_id for merge in listed for token_id in merge] or [0])
+    return array("I", [token_id for merge in listed for token_id in merge])
 
 
 cdef object empty_table(size_t n_bytes, void** slots):

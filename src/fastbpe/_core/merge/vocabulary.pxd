@@ -22,7 +22,7 @@ cdef struct Tables:
     const Characters* characters  # for a code-point vocabulary, whose ids are symbols; NULL: byte-level
     const Spelling* spelling  # for a vocabulary whose base symbols are characters; NULL: any other
     const Segmenting* segmenting  # for a vocabulary that does not merge; NULL: it merges
-    int32_t tied_key  # lowest key (rank << 6) of a symbol that shares its priority; NO_KEY: no symbol does
+    int32_t tied_key  # code points with ranks: lowest key (rank << 6) of a symbol that shares its priority; else NO_KEY
 
 
 cdef class Vocabulary:

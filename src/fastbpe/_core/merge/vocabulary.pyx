@@ -98,7 +98,7 @@ cdef class Vocabulary:
         if code_points is not None:
             self._code_points = code_points
             self.tables.characters = &code_points.characters
-            if code_points.characters.tied_from != NONE:
+            if self._ranked and code_points.characters.tied_from != NONE:  # a list of merges has no ties
                 self.tables.tied_key = <int32_t> (code_points.characters.tied_from << 6)
         if spelled is not None:
             self.spelled = spelled
@@ -184,7 +184,9 @@ cdef class Vocabulary:
         if self._ranked:
             raise VocabularyError("a vocabulary of characters needs its pairs in the table 'pairs', not 'pair_lines'")
         if spelling.unknown_id < NO_SUCH_TOKEN and spelling.unknown_id >= self.tables.n_ids:
-            raise VocabularyError(f"the unknown token has the id {spelling.unknown_id}, but there are only {self.tables.n_ids} ids")
+            raise VocabularyError(
+                f"the unknown token has the id {spelling.unknown_id}, but there are only {self.tables.n_ids} ids"
+            )
         if spelling.tokens != NULL and len(self.spelled._tokens) != 4 * self.tables.n_ids:
             raise VocabularyError(
                 f"the vocabulary has {self.tables.n_ids} symbols, but {len(self.spelled._tokens)} bytes with the "
