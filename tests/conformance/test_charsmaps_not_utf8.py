@@ -14,6 +14,9 @@ import sentencepiece
 
 import fastbpe
 import fastbpe.sentencepiece
+from fastbpe.formats import native
+from fastbpe.formats.sentencepiece import model_file
+from fastbpe.model import AddedToken, Conventions
 from helpers.sampling import n_rounds
 
 TEXTS = ["the quick brown fox finds fish in five fine files"] * 5 + [
@@ -28,7 +31,9 @@ KINDS: list[dict[str, Any]] = [
     {"byte_fallback": True, "vocab_size": 340, "user_defined_symbols": ["zqz", "fi", "あ"]},
     {"byte_fallback": False, "vocab_size": 64, "user_defined_symbols": ["zqz"], "remove_extra_whitespaces": False},
     {"byte_fallback": False, "vocab_size": 64, "treat_whitespace_as_suffix": True},
+    {"byte_fallback": False, "vocab_size": 64, "user_defined_symbols": ["zqz"], "add_dummy_prefix": False},
 ]
+WITHOUT_PREFIX = 4
 
 
 @cache
@@ -97,6 +102,18 @@ def check(tokenizer: fastbpe.Tokenizer, text: str, wanted: list[int], what: str)
         assert call() == wanted, f"{name}: {what}"
     assert tokenizer.count(text) == len(wanted) == tokenizer.interval_counter(text)(0, len(text)), what
     tokenizer.explain(text)
+
+
+@pytest.mark.parametrize("target", [b"\xe3\0", b"\x81\x81"])
+def test_white_space_beside_a_token_is_searched_for_within_the_text(target: bytes) -> None:
+    """E3 is the first byte of U+3000, whose others an earlier text has left in memory. It once crashed."""
+    model = model_file.parse(damaged(target, WITHOUT_PREFIX), "damaged")
+    token = AddedToken(content="zqz", id=3, normalized=True, lstrip=True, rstrip=True)
+    model = model._replace(added_tokens=(token,), conventions=Conventions())
+    tokenizer = fastbpe.load(native.dump_code_points(model))
+    assert tokenizer.encode("zqz\u4000") == [3, 0]
+    assert tokenizer.encode("zqz\ufb01") == [3, 0]
+    assert tokenizer.encode("\ufb01zqz") == [0, 3]
 
 
 def test_words_say_what_such_a_model_cannot_do(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ Special tokens, decoding, training and files have test files of their own.
 """
 
 import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -150,8 +151,9 @@ def test_unknown_id_raises_invalid_token_error(tokenizer: Tokenizer, token_id: i
 
 @pytest.mark.parametrize("token_id", [None, 1.0, "1", [1]])
 def test_id_that_is_not_an_integer_raises_type_error(tokenizer: Tokenizer, token_id: Any) -> None:
-    for method in (tokenizer.id_to_token, lambda i: tokenizer.decode_tokens_bytes([i])):
-        with pytest.raises(TypeError, match="ids must be integers"):
+    several = tokenizer.decode_tokens_bytes
+    for method, place in ((tokenizer.id_to_token, ""), (lambda i: several([i]), " at position 0")):
+        with pytest.raises(TypeError, match=f"ids must be integers: {re.escape(repr(token_id))}{place} is "):
             method(token_id)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import random
 from array import array
@@ -130,6 +131,20 @@ def test_errors_option_is_applied() -> None:
     stream.push(0xC3)
     with pytest.raises(UnicodeDecodeError):
         stream.finish()
+
+
+def _replace_object(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    error.object = b"abc" * len(error.object)
+    return "?", 3
+
+
+def test_error_handler_that_replaces_the_bytes_leaves_none_waiting() -> None:
+    codecs.register_error("replacing-object", _replace_object)
+    stream = TOKENIZER.decoder(errors="replacing-object")
+    assert stream.push([0xFF] * 40) == "?" + "abc" * 39
+    assert repr(stream) == "<fastbpe.StreamDecoder that holds no bytes>"
+    assert stream.push([97]) + stream.finish() == "a"
 
 
 def test_long_stream_decodes_like_decode() -> None:

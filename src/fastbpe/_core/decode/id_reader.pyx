@@ -98,6 +98,7 @@ cdef class IdReader:
         if type(ids) is list or type(ids) is tuple:
             with cython.critical_section(ids):
                 return self._read_items(ids, out, sums, unknown)
+        # A ctypes.c_int has a buffer, too, but is no sequence.
         if PyObject_CheckBuffer(ids) and PySequence_Check(ids) and not isinstance(ids, bytes):
             return self._read_buffer(ids, out, sums, unknown)
         if isinstance(ids, (str, bytes)) or not (hasattr(ids, "__iter__") or hasattr(ids, "__getitem__")):
@@ -207,12 +208,12 @@ cdef int unknown_rule(object unknown_ids) except -1:
 
 
 cdef object as_int(object item, Py_ssize_t position, bint takes_bools):
-    """Convert an id of any integer type to an int. Raises a TypeError that gives the id's position."""
+    """Convert an id of any integer type to an int, or raise TypeError. position: as for IdReader._unknown()."""
+    cdef str place
     try:
         if type(item) is bool and not takes_bools:
             raise TypeError
         return operator.index(item)
     except TypeError:
-        raise TypeError(
-            f"ids must be integers: {item!r} at position {position} is {type(item).__name__}"
-        ) from None
+        place = f" at position {position}" if position >= 0 else ""
+        raise TypeError(f"ids must be integers: {item!r}{place} is {type(item).__name__}") from None

@@ -28,7 +28,7 @@ cdef extern from *:
 cdef enum:
     MAX_KEPT_BYTES = 3  # bytes of the longest incomplete character
     STACK_BYTES = 64  # longest text that is joined on the stack
-    NOGIL_BYTES = 1 << 13  # shortest text for which releasing the GIL pays
+    NOGIL_BYTES = 1 << 13  # shortest text, in bytes, for which releasing the GIL pays
 
 cdef str REPLACEMENT = "\ufffd"
 
@@ -162,7 +162,7 @@ cdef class StreamDecoder:
     def __copy__(self):
         cdef StreamDecoder other = StreamDecoder(
             self._reader, self._errors.decode(), self._unknown_ids, joins=self._joins,
-            leading=bool(self._strips_all) if self._strips else None, space_keepers=self._space_keepers,
+            leading=self._strips_all if self._strips else None, space_keepers=self._space_keepers,
             byte_ids=self._byte_ids, first_texts=self._first_texts, steps=copy(self._steps),
         )
         other._state = self._state
@@ -303,7 +303,9 @@ cdef class StreamDecoder:
             return text
         text = PyUnicode_DecodeUTF8Stateful(<const char*> data, <Py_ssize_t> n, self._errors, &n_read)
         self._state.n_kept = n - <size_t> n_read
-        memcpy(self._state.kept, data + n_read, min(self._state.n_kept, <size_t> MAX_KEPT_BYTES))
+        if self._state.n_kept > MAX_KEPT_BYTES:  # an error handler has replaced exc.object: n_read counts its bytes
+            self._state.n_kept = 0
+        memcpy(self._state.kept, data + n_read, self._state.n_kept)
         return text
 
     # Byte fallback like Hugging Face's ByteFallback decoder: a run of byte tokens is decoded together

@@ -20,7 +20,7 @@ from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from fastbpe._core.text.safe_cuts cimport safe_cut_near
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.text.utf8_text cimport Text, Utf8, first_invalid, utf8_of, utf8_release
-from fastbpe._core.common.utf8 cimport fb_char_within
+from fastbpe._core.common.utf8 cimport fb_char_bytes, fb_char_within
 
 import os
 
@@ -78,7 +78,7 @@ cdef class SpecialMatcher:
     ):
         cdef size_t n_bytes = sum([len(token) for token in tokens])
         self.every = "tokenizer.special_tokens.keys()"
-        cdef int bits = table_bits(n_bytes + 1)
+        cdef int bits = table_bits(n_bytes)  # each byte adds at most one edge
         self._mask = (<size_t> 1 << bits) - 1
         self._edges = <uint64_t*> malloc((self._mask + 1) * sizeof(uint64_t))
         self._children = <uint32_t*> malloc((self._mask + 1) * sizeof(uint32_t))
@@ -186,7 +186,6 @@ cdef class SpecialMatcher:
     cdef bint find(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil:
         """Find the first token in data[at:n], whatever its flags. Returns False if no token is found.
 
-        Requires: data[:n] is valid UTF-8.
         Ensures: on True, start, end, index and id of match are set; resume does not change.
         """
         cdef const uint8_t* hit
@@ -210,7 +209,6 @@ cdef class SpecialMatcher:
 
         match: as the previous call left it; for the first call, with end and resume 0.
 
-        Requires: data[:n] is valid UTF-8.
         Ensures: on True, match.start and match.end include the white space that belongs to the match. As in
         tokenizers, the search resumes after the token itself (match.resume): the next token may begin in that
         white space.
@@ -330,12 +328,15 @@ cdef class SpecialMatcher:
             utf8_release(&view)
 
 
-cdef inline bint _is_blank(const uint8_t* data, bint in_python, size_t* n_bytes) noexcept nogil:
-    """Tell whether a character is white space, and store its length in bytes."""
+# `then` searches normalized text, which may not be UTF-8 (if a charsmap is not): it may begin with any byte, and end
+# within a character.
+
+cdef inline bint _is_blank(const uint8_t* data, size_t n, bint in_python, size_t* n_bytes) noexcept nogil:
+    """Tell whether the first character of n bytes is white space, and store its length in bytes."""
+    n_bytes[0] = fb_char_bytes(data[0])
     if in_python and 0x1C <= data[0] <= 0x1F:
-        n_bytes[0] = 1
         return True
-    return FB_IS(fb_class_at(data, n_bytes), FB_BLANKS)
+    return n_bytes[0] <= n and FB_IS(fb_class_at(data, n_bytes), FB_BLANKS)
 
 
 cdef size_t _blanks_begin(const uint8_t* data, size_t at, bint in_python) noexcept nogil:
@@ -343,9 +344,9 @@ cdef size_t _blanks_begin(const uint8_t* data, size_t at, bint in_python) noexce
     cdef size_t before, n_bytes
     while at:
         before = at - 1
-        while data[before] & 0xC0 == 0x80:
+        while before and data[before] & 0xC0 == 0x80:
             before -= 1
-        if not _is_blank(data + before, in_python, &n_bytes):
+        if not _is_blank(data + before, at - before, in_python, &n_bytes):
             break
         at = before
     return at
@@ -354,6 +355,6 @@ cdef size_t _blanks_begin(const uint8_t* data, size_t at, bint in_python) noexce
 cdef size_t _blanks_end(const uint8_t* data, size_t n, size_t at, bint in_python) noexcept nogil:
     """Return the offset at which the white space from data[at] on ends."""
     cdef size_t n_bytes
-    while at < n and _is_blank(data + at, in_python, &n_bytes):
+    while at < n and _is_blank(data + at, n - at, in_python, &n_bytes):
         at += n_bytes
     return at
