@@ -51,7 +51,9 @@ cdef extern from "simd/entries.h" nogil:
 cdef enum:
     MIN_CACHE_BYTES = 1 << 18  # lower bound of the limit
     MAX_IDS_BEHIND_GAP = 1 << 14  # ids after the first gap, all moved later, at which gaps are filled
-    MAX_CACHED_IDS = 1 << 12  # a long piece with more ids is not cached
+    # A long piece with more ids is not cached. A continuing_subword_prefix without a token becomes byte tokens before
+    # each character, so ids may outnumber bytes by far, and exceed LongSlot.n_ids.
+    MAX_CACHED_IDS = 1 << 12
     MAX_CACHED_BYTES = 1 << 10  # longest piece that is cached; longer ones hardly ever repeat
 
 
@@ -205,7 +207,7 @@ cdef int _look_up(
     Runs of hits in home lines are copied by one kernel.
     """
     cdef uint32_t* to
-    cdef size_t i = 0, n_most = SHORT_BYTES + FB_ENTRY_IDS * (n_pieces + 1)  # the ids of one miss and of all hits
+    cdef size_t i = 0, n_most = SHORT_BYTES + FB_ENTRY_IDS * n_pieces  # the ids of one miss and of all hits
     ids_reserve(out, n_most)
     while True:
         to = out.items + out.n
@@ -243,7 +245,7 @@ cdef int _append_short(
     if may_defer(tables, length):
         return defer_short(cache, tables, entry, probe, length, out)
     encode_piece(tables, piece, length, out)
-    # In a vocabulary of characters a piece may have no ids, or more than SHORT_BYTES: it is then not kept.
+    # In a vocabulary of characters a piece may have no ids, or more than SHORT_BYTES: an entry cannot say so.
     if 0 < out.n - before <= SHORT_BYTES:
         keep_short(cache, probe, out.items + before, out.n - before)
     return 0

@@ -115,10 +115,9 @@ cdef int grow_entries(Cache* cache) except -1 nogil:
     cdef void* old_block = cache.entries_block
     cdef void* block
     cdef Entry* entries
-    # If the limit forbids the whole step, try smaller ones, down to doubling.
-    while n_new > 2 * n_old and n_new > MIN_ENTRIES and n_new > n_max:
-        n_new >>= 1
-    if n_old and (n_new <= n_old or n_new > n_max):
+    if n_new > n_max:  # never the first table: each limit allows MIN_ENTRIES (see MIN_CACHE_BYTES)
+        n_new = 2 * n_old
+    if n_new > n_max:
         return 0
     if n_new <= cache.n_reserved:
         memset(&old[n_old], 0, (n_new - n_old) * sizeof(Entry))

@@ -144,7 +144,7 @@ def superword_ids(Vocabulary vocabulary not None):
     cdef uint32_t i, start
     cdef list out = []
     # Most vocabularies have no such token. Two counts without branches show it: in the bytes of all tokens together,
-    # and where one token follows another.
+    # and where one token follows another. An id without a token must not count the start of the next token, too.
     for k in range(1, tables.token_ends[tables.n_ids - 1] if tables.n_ids else 0):
         n_inside += _ends_word(data + k)
     for i in range(1, tables.n_ids):
@@ -187,7 +187,7 @@ cdef int encode_words(
             ends_reserve(words, 1)
             words.items[words.n] = ends[k]
             words.n += 1
-        elif at < end:
+        else:
             ends_reserve(words, end - at)
             to, n_words = words.items, words.n
             at += 1

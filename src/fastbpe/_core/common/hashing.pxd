@@ -79,7 +79,10 @@ cdef inline bint same_bytes(const uint8_t* one, const uint8_t* other, size_t n) 
 
 
 cdef inline int table_bits(size_t n_entries) noexcept nogil:
-    """log2 of the number of slots for n entries: at least 8 slots, and at most two thirds of them full."""
+    """log2 of the number of slots for n entries: at least 8 slots, and n + 1 entries fill at most two thirds of them.
+
+    An empty slot would be left without the + 1, too; files contain tables of these sizes.
+    """
     cdef int bits = 3
     while (<size_t> 1 << bits) * 2 < n_entries * 3 + 3:
         bits += 1

@@ -8,9 +8,7 @@ cdef extern from *:
     #ifndef FASTBPE_NOW
     #define FASTBPE_NOW
     #ifdef _WIN32
-    #ifndef WIN32_LEAN_AND_MEAN
     #define WIN32_LEAN_AND_MEAN
-    #endif
     #include <windows.h>
     static inline double fastbpe_now(void) {
         LARGE_INTEGER ticks, ticks_per_second;

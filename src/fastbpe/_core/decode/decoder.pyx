@@ -29,7 +29,7 @@ from fastbpe._core.decode.token_slots cimport (
 )
 from fastbpe._core.decode.text_beginning cimport FirstForms, find_first_form, find_left_out
 from fastbpe._core.text.utf8_text cimport character_starts
-from fastbpe._core.common.gil_yield cimport yield_gil_after, yield_gil_at, yield_gil_if_due
+from fastbpe._core.common.gil_yield cimport yield_gil_after, yield_gil_at
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 
 import sys
@@ -42,10 +42,8 @@ cdef extern from *:
     str PyUnicode_New(Py_ssize_t n_characters, Py_UCS4 greatest)  # fill it before other code can see it
 
 cdef enum:
-    NOGIL_BYTES = 8192  # shortest text, in bytes, for which releasing the GIL pays
-    YIELD_GIL_IDS = 1 << 14  # ids decoded from short lists between two checks whether to release the GIL
-    CALL_COST_IDS = 1 << 4  # cost of starting on a list, in ids
-    BLOCK_BYTES = 16384  # working space for UTF-8 that is decoded into a str
+    NOGIL_BYTES = 1 << 13  # shortest text, in bytes, for which releasing the GIL pays
+    BLOCK_BYTES = 1 << 14  # working space for UTF-8 that is decoded into a str
     THREADS_IDS = 1 << 17  # smallest number of ids for which waking other threads pays
 
 # Threads may read ints while another thread holds the GIL for them. This works in CPython, where an int is plain
@@ -279,10 +277,7 @@ cdef class Decoder(IdReader):
             for ids in texts:
                 PyErr_CheckSignals()
                 out.append(self._decode_one(ids, &values, errors, unknown, firsts))
-                n_held += values.n + CALL_COST_IDS
-                if n_held >= YIELD_GIL_IDS:
-                    n_held = 0
-                    yield_gil_if_due()
+                yield_gil_after(values.n, &n_held)
         finally:
             ids_free(&values)
         return 0
@@ -347,7 +342,7 @@ cdef class Decoder(IdReader):
                     out.append(self._decode_one(texts[i], &values, errors, unknown, firsts))
                     continue
                 self._find_beginning(&ids, &item.sums, &item.beginning, firsts)
-                if item.sums.n_bytes == 0 or (item.sums.n_empty and item.sums.tags & NOT_ASCII):
+                if item.sums.n_empty and item.sums.tags & NOT_ASCII:
                     out.append(self._text_in_parts(&ids, &item.sums, &item.beginning, errors))
                 else:
                     out.append(_new_text(&item.sums, &item.data, &item.width))
@@ -436,7 +431,7 @@ cdef class Decoder(IdReader):
         cdef size_t n
         cdef int overflow
         if type(token_id) is not int:
-            token_id = as_int(token_id, 0, self._takes_bools)
+            token_id = as_int(token_id, -1, self._takes_bools)
         cdef int64_t value = PyLong_AsLongLongAndOverflow(token_id, &overflow)
         if overflow or not 0 <= value < self._n_ids:
             raise self._unknown(token_id, -1)
@@ -445,6 +440,7 @@ cdef class Decoder(IdReader):
                 data = slot_token(&self._slots[value], &n)
                 return PyBytes_FromStringAndSize(<const char*> data, <Py_ssize_t> n)
             raise self._unknown(token_id, -1)
+        # Do not make the slots of all ids for one.
         special = self._special.get(token_id)
         if special is not None:
             return special

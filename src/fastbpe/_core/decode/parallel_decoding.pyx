@@ -93,7 +93,7 @@ cdef class Decoding:
         """Allocate memory for these numbers of ids and items."""
         self._ids = <uint32_t*> malloc((n_ids + 1) * sizeof(uint32_t))
         self.items = <Item*> calloc(n_items + 1, sizeof(Item))
-        self._starts = <size_t*> malloc((n_items + 2) * sizeof(size_t))
+        self._starts = <size_t*> malloc((n_items + 1) * sizeof(size_t))
         if self._ids == NULL or self.items == NULL or self._starts == NULL:
             raise MemoryError(f"no memory for {n_ids} token ids")
         use_huge_pages(self._ids, n_ids * sizeof(uint32_t))
@@ -187,14 +187,17 @@ cdef class Decoding:
             data += n * width
 
     cdef void _begin_at_character(self, Item* item) noexcept:
-        """Move tokens that begin within a character from the start of a part to the end of the previous part."""
+        """Move tokens that begin within a character from the start of a part to the end of the previous part.
+
+        Requires: no token is empty.
+        """
         cdef Item* before = item - 1
         cdef const uint8_t* token
         cdef Sums sums
         cdef size_t n
         while item.n:
             token = slot_token(&self._slots[self._ids[item.first]], &n)
-            if n == 0 or token[0] & 0xC0 != 0x80:
+            if token[0] & 0xC0 != 0x80:
                 return
             memset(&sums, 0, sizeof(Sums))
             slot_add(self._slots, self._n_slots, self._ids[item.first], &sums)
@@ -290,7 +293,7 @@ cdef bint fill_text(
 
     beginning, sums: of these ids; they give the size and width that the str must have.
     block, block_bytes: working space, needed if sums.tags has NOT_ASCII: room for the longest token and a
-        TokenSlot.
+        TokenSlot, which covers the up to three bytes of a character that wait for the token.
     data, width: characters of the str, and bytes per character.
     """
     cdef size_t at = beginning.at

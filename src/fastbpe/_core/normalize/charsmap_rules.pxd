@@ -56,12 +56,12 @@ cdef inline size_t longest_rule(
 
     becomes: receives the replacement, which ends with a NUL, if there is a rule.
 
-    Requires: the trie passed Rules._index, so no offset leads outside the trie.
+    Requires: the trie passed Rules._index, so no base is outside the trie, and thus no child (see n_units).
     """
     cdef size_t unit = 0, i = at, n_bytes = 0, child
     while i < n and text[i]:
         child = below(rules.units, unit) ^ text[i]
-        if child >= rules.n_units or rules.units[child] & LABEL != text[i]:
+        if rules.units[child] & LABEL != text[i]:
             break
         unit = child
         i += 1

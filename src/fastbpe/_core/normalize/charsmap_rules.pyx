@@ -185,14 +185,12 @@ cdef class Rules:
         """
         cdef size_t at, base, i
         cdef const uint8_t* to
-        if c == 0:
-            return c
         at = below(self.units, 0) ^ c
-        if at >= self.n_units or self.units[at] & LABEL != c:
+        if c == 0 or self.units[at] & LABEL != c:  # keys have no NUL; a unit that no node uses may have the label 0
             return c
         base = below(self.units, at)
         for i in range(1, 128):
-            if base ^ i < self.n_units and self.units[base ^ i] & LABEL == i:
+            if self.units[base ^ i] & LABEL == i:
                 return LOOK  # a rule for two or more ASCII characters
         if not self.units[at] & HAS_VALUE:
             return c

@@ -37,7 +37,7 @@ cdef struct Written:
     # Output of the step so far.
     Buffer* out
     Places* places  # NULL: not requested
-    size_t kept  # text from here on is unchanged and not written yet
+    size_t kept  # text from here on is not written yet; 0: nothing has been replaced
     size_t n_last  # bytes of the last character of `out`, if it ends a replacement longer than its source; else 0
     bint is_shifted  # the first characters are removed: tokenizers does not count them, which shifts the places
 
@@ -84,14 +84,12 @@ cdef class GraphemeRules(TextStep):
 
     cdef inline uint8_t _class(self, uint32_t character) noexcept nogil:
         """Return a character's class."""
-        if character < 0x80 or character > 0x10FFFF:
-            return 0
         return <uint8_t> class_of(&self._pages, character)
 
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
         cdef Written to
         cdef size_t at = self._kept_end(data, n, 0), end
-        cdef bint is_short = False, is_changed = False
+        cdef bint is_short = False
         if at == n:
             return False
         out.n = 0
@@ -102,16 +100,16 @@ cdef class GraphemeRules(TextStep):
             end = self._break_after(data, n, at, &is_short)
             if is_short:
                 with gil:
-                    is_changed |= self._add_parts(data, at, end, &to)
+                    self._add_parts(data, at, end, &to)
             else:
-                is_changed |= self._add_characters(data, at, end, &to)
+                self._add_characters(data, at, end, &to)
             if places != NULL and to.is_shifted:
                 with gil:
                     return _change(self, data, n, out, places)
             at = self._kept_end(data, n, end)
-        if is_changed:
+        if to.kept:
             keep_text(data, to.kept, n, out, places)
-        return is_changed
+        return to.kept > 0
 
     cdef size_t _kept_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil:
         """Return the end of the characters from `at` on that stay, before one that others may join.
@@ -159,20 +157,19 @@ cdef class GraphemeRules(TextStep):
             before, n_before, is_return = what, n_bytes, c == 0x0D
         return at
 
-    cdef bint _add_characters(self, const uint8_t* data, size_t at, size_t end, Written* to) except -1 nogil:
-        """Replace each character of data[at:end]. Returns whether there was a rule for one of them."""
+    cdef int _add_characters(self, const uint8_t* data, size_t at, size_t end, Written* to) except -1 nogil:
+        """Replace each character of data[at:end] that has a rule."""
         cdef const uint8_t* becomes
         cdef size_t n_bytes
-        cdef bint is_changed = False
         while at < end:
             n_bytes = min(fb_char_bytes(data[at]), end - at)
             becomes = _rule_of(self._rules, data + at, n_bytes)
             if becomes != NULL:
-                is_changed = self._add(data, at, at + n_bytes, becomes, strlen(<const char*> becomes), to)
+                self._add(data, at, at + n_bytes, becomes, strlen(<const char*> becomes), to)
             at += n_bytes
-        return is_changed
+        return 0
 
-    cdef bint _add_parts(self, const uint8_t* data, size_t at, size_t end, Written* to) except -1:
+    cdef int _add_parts(self, const uint8_t* data, size_t at, size_t end, Written* to) except -1:
         """Replace the graphemes of data[at:end], or their characters, as `parts` says."""
         cdef str source, target
         cdef bytes made
@@ -182,12 +179,12 @@ cdef class GraphemeRules(TextStep):
             made = target.encode()
             self._add(data, at, at + n_bytes, made, <size_t> len(made), to)
             at += n_bytes
-        return True
+        return 0
 
-    cdef bint _add(
+    cdef int _add(
         self, const uint8_t* data, size_t at, size_t end, const uint8_t* becomes, size_t n, Written* to
     ) except -1 nogil:
-        """Append `becomes`, the replacement of data[at:end]. Returns True.
+        """Append `becomes`, the replacement of data[at:end].
 
         Each character of `becomes` comes from the character at its index in data[at:end], or from the last one
         there. One exception, as in tokenizers: if `becomes` has more characters than data[at:end], and a rule
@@ -203,12 +200,12 @@ cdef class GraphemeRules(TextStep):
             to.is_shifted = True
         buffer_add(to.out, becomes, n)
         if places == NULL:
-            return True
+            return 0
         if n == 0:
             for i in range(places.n - to.n_last, places.n):
                 places.items[i] = at
             to.n_last = 0
-            return True
+            return 0
         places_reserve(places, n)
         to.n_last = 0
         for i in range(n):
@@ -220,7 +217,7 @@ cdef class GraphemeRules(TextStep):
                     to.n_last = n - i
             places.items[places.n] = place
             places.n += 1
-        return True
+        return 0
 
 
 cdef list _ruled(const uint8_t* starts):
@@ -251,7 +248,7 @@ cdef const uint8_t* _rule_of(Rules rules, const uint8_t* character, size_t n) no
     cdef size_t unit = 0, i, child
     for i in range(n):
         child = below(rules.units, unit) ^ character[i]
-        if character[i] == 0 or child >= rules.n_units or rules.units[child] & LABEL != character[i]:
+        if character[i] == 0 or rules.units[child] & LABEL != character[i]:
             return NULL
         unit = child
         if rules.units[unit] & HAS_VALUE:

@@ -170,8 +170,6 @@ cdef class Mapped(TextStep):
         n_bytes: receives the length of the character.
         """
         cdef uint32_t c = fb_char_within(p, n, n_bytes)
-        if c > 0x10FFFF:
-            return 0
         return self._numbers[<size_t> self._page_of[c >> 8] << 8 | (c & 0xFF)]
 
 
@@ -285,7 +283,7 @@ cdef class Front:
                     buffer_add(out, made.items, made.n)
                     if places != NULL:
                         places_reserve(places, made_places.n)
-                        for i in range(made_places.n):
+                        for i in range(made_places.n):  # none is FB_NOWHERE: only Changed inserts text
                             places.items[places.n] = at + made_places.items[i]
                             places.n += 1
                 else:
@@ -318,7 +316,7 @@ cdef bint _apply(
     cdef size_t i
     if link.step.apply(data, n, spare, NULL if places == NULL else spare_places):
         if places != NULL and is_changed:
-            for i in range(spare_places.n):
+            for i in range(spare_places.n):  # if the step before has removed all text, this one inserts its own
                 spare_places.items[i] = place_in(places, spare_places.items[i]) if places.n else 0
         out[0], spare[0] = spare[0], out[0]
         if places != NULL:

@@ -44,7 +44,7 @@ cdef float search_sentence(
         if here < -RESET or here > RESET:
             offset = here
             for i in range(at, reached + 1):
-                if i == at or steps[i].next != NONE:
+                if i == at or steps[i].next != NONE:  # position 0 has no token before it
                     steps[i].total -= offset
             here = 0
         n_bytes = min(fb_char_bytes(text[at]), n - at)

@@ -287,7 +287,7 @@ cdef bint _search(Lattice* lattice, size_t n_best, double end_time, Search* sear
                 search, Hypothesis(<int32_t> lattice.enders[i], top, left.score + behind, False), left.best + behind
             )
             n_living += 1
-        if search.n_made >= MAX_HYPOTHESES or n_living >= MAX_HYPOTHESES:
+        if search.n_made >= MAX_HYPOTHESES:
             return False
         if search.n_waiting >= MAX_AGENDA or (search.n_waiting > n_least and n_living >= limit):
             n_shrinks += 1
@@ -309,7 +309,7 @@ cdef int _add_hypothesis(Search* search, Hypothesis hypothesis, float priority) 
 cdef size_t _shrink(Search* search, size_t n_least) except? 0 nogil:
     """Keep the best items of the agenda, taken out and put back in order; return how many hypotheses they need."""
     cdef size_t n = min(search.n_waiting, n_least), n_kept = 0, i
-    cdef Waiting* kept = <Waiting*> malloc((n + 1) * sizeof(Waiting))
+    cdef Waiting* kept = <Waiting*> malloc(n * sizeof(Waiting))
     cdef int32_t at
     if kept == NULL:
         _no_memory()

@@ -44,7 +44,6 @@ cdef class Segmenter:
         double unknown_score=0.0, bytes prefix not None=b"", size_t longest=0,
     ):
         cdef size_t n = len(memoryview(token_ends).cast("B")) // 4, i
-        cdef const unsigned char[::1] data = prefix if prefix else b"\0"
         cdef const double[::1] all_scores
         cdef const float[::1] all_gains
         cdef const uint8_t[::1] symbols
@@ -73,13 +72,15 @@ cdef class Segmenter:
                 raise VocabularyError(
                     f"each token needs a score, but {n} tokens have {all_scores.shape[0]} scores"
                 )
-            self.segmenting.scores = &all_scores[0] if n else NULL
+            self.segmenting.scores = &all_scores[0]
         self._buffers = (gains, are_symbols, scores)
         self.trie = Trie(token_bytes, token_ends, ids, by_token)
         self.segmenting.units = self.trie.units
         self.segmenting.unknown = unknown_score
         self.segmenting.longest = longest
-        self.segmenting.inner = walk(self.trie.units, 0, &data[0], <size_t> len(prefix))
+        self.segmenting.inner = walk(
+            self.trie.units, 0, <const uint8_t*> PyBytes_AS_STRING(prefix), <size_t> PyBytes_GET_SIZE(prefix)
+        )
 
 
 cdef enum:

@@ -5,7 +5,7 @@
 #include "pieces.h"
 #include "targets.h"
 
-#define FB_ROOM 80      /* ends that put() may write for a block: 64, rounded up to whole groups of 16, and one group */
+#define FB_ROOM 80      /* ends that a block may write: 64 and the end of the text, rounded up to groups of 16 */
 #define FB_AHEAD 1024   /* bytes from a block to the text that is prefetched: the hardware prefetcher stops at pages.
                          * Gain: 8 % on counting texts of 4,000 characters (docs/how/optimizations.md) */
 #define FB_EIGHT_BITS ((uint64_t)0x8040201008040201) /* byte i has only bit i */

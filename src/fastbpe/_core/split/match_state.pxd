@@ -68,6 +68,7 @@ cdef inline bint was_visited(MatchState* state, size_t pc, uint32_t n_open, size
     if state.visited.slots == NULL or n_open == 0:
         return False
     # pc has 16 bits and n_open is at most 9 (splitting.program: MAX_WORDS, MAX_OPEN): 40 bits are left for the offset.
+    # The key is not 0, because the program begins at 1.
     key = (<uint64_t> at << 8 * sizeof(uint16_t)) | pc
     for i in range(n_open - 1):
         key = key << 1 | (state.marks[i] == at)

@@ -110,8 +110,8 @@ cdef class Engine(Splitter):
         self._sets.blocks = <const uint64_t*> PyBytes_AS_STRING(blocks)
 
     def quiet_bytes(self):
-        """Return a bool per byte: no match begins with it. None if gaps are not pieces, or if this is unknown."""
-        if self._gap_flag or self._follows == NULL:
+        """Return a bool per byte: no match begins with it. None if gaps are not pieces."""
+        if self._gap_flag:
             return None
         return bytes([not self._follows[byte] for byte in range(256)])
 
@@ -356,7 +356,7 @@ cdef class Engine(Splitter):
         cdef size_t at = frame.at
         while at > frame.low:
             at -= 1
-            while at > frame.low and data[at] & 0xC0 == 0x80:
+            while data[at] & 0xC0 == 0x80:  # ends at frame.low at the latest: a character begins there
                 at -= 1
             if follows[data[at]]:
                 state.steps_left -= (frame.at - at) >> 2

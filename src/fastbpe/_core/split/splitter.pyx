@@ -76,7 +76,7 @@ cdef class Splitter:
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         """Append the ends of the pieces of data[at:n], as ascending offsets into data; return where the next piece
-        begins.
+        begins. No piece is empty.
 
         A splitter may stop after any piece, so that its caller reads the ends while they are still in the cache.
         The caller calls it again until it returns n.

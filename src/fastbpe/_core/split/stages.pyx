@@ -67,7 +67,7 @@ cdef class Stage:
         staged.spare.n = staged.spare_places.n = 0
         for i in range(n_before):
             end = ends.items[i] & ~UNMATCHED
-            if end > start and not ends.items[i] & UNMATCHED:
+            if not ends.items[i] & UNMATCHED:
                 begin = staged.spare.n
                 self._change(data, sources, start, end, staged, &n_first)
                 self._split(begin, ends, staged)
@@ -155,8 +155,8 @@ cdef class Stage:
     cdef int _split(self, size_t begin, Ends* ends, Staged* staged) except -1 nogil:
         """Append the ends of the pieces of staged.spare, starting at `begin`."""
         cdef size_t at = 0, n = staged.spare.n - begin, first = ends.n
-        if self.splitter is None or n == 0:
-            return ends_add(ends, staged.spare.n) if n else 0
+        if self.splitter is None:
+            return ends_add(ends, staged.spare.n)
         ends.text = staged.spare.items
         while at < n:
             at = self.splitter.split(staged.spare.items + begin, n, at, ends)
@@ -166,7 +166,7 @@ cdef class Stage:
 
     cdef bint _begins_with_prefix(self, const uint8_t* data, size_t n) noexcept nogil:
         """Tell whether a piece begins with the prefix, or with a space that becomes one."""
-        if self._n_space and n and data[0] == 0x20:
+        if self._n_space and data[0] == 0x20:
             return True
         return n >= self._n_prefix and memcmp(data, self._prefix, self._n_prefix) == 0
 
@@ -218,5 +218,8 @@ cdef class Replaced(TextStep):
             ends_free(&ends)
 
     cdef inline bint _is_same(self, const uint8_t* match, size_t n) noexcept nogil:
-        """Tell whether a match equals the new text and is one byte; then it keeps its place."""
+        """Tell whether a match is the new text, in one byte. Then nothing changes: a space, for `\\s+` as " ".
+
+        In a longer one, all bytes get the place of the last.
+        """
         return n == 1 and self._n_content == 1 and match[0] == self._content[0]

@@ -7,6 +7,7 @@ at the first one.
 cimport cython
 from libc.stdint cimport uint8_t
 
+from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.split.splitter cimport Ends, Splitter, ends_add
 
 cdef extern from "simd/classes.h" nogil:
@@ -14,7 +15,6 @@ cdef extern from "simd/classes.h" nogil:
     unsigned FB_BLANKS
     unsigned FB_NUMBER
     unsigned fb_class_at(const uint8_t* p, size_t* n_bytes)
-    size_t fb_char_bytes(uint8_t first)
     bint FB_IS(unsigned cls, unsigned set)
 
 cdef enum:
@@ -126,4 +126,4 @@ cdef size_t _match_end(const uint8_t* data, size_t n, size_t at, size_t* n_bytes
     cls = _class_at(data, n, end, &n_after)
     if cls == END or FB_IS(cls, FB_BLANKS):
         return end
-    return end - 1 if end - 1 > at else 0
+    return end - 1 if end - 1 > at else 0  # the last space is before a \S

@@ -8,7 +8,7 @@ are two functions for white space, and each reader skips values in its own way.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from fastbpe._core.common.bits cimport eight_bytes, lowest_bit
+from fastbpe._core.common.bits cimport HIGH, ONES, eight_bytes, lowest_bit
 from fastbpe._core.common.utf8 cimport put_char
 
 cdef extern from "simd/json.h" nogil:
@@ -78,11 +78,10 @@ cdef inline uint64_t _special_bytes(uint64_t word) noexcept nogil:
     The lowest bit that is set is the highest bit of the first such byte. Bits above it may be wrong, because a
     subtraction borrows from the byte above.
     """
-    cdef uint64_t low_bits = 0x0101010101010101ULL, high_bits = 0x8080808080808080ULL
-    cdef uint64_t quotes = word ^ 0x2222222222222222ULL
-    cdef uint64_t slashes = word ^ 0x5C5C5C5C5C5C5C5CULL
-    cdef uint64_t controls = (word - 0x2020202020202020ULL) & ~word
-    return ((quotes - low_bits) & ~quotes | (slashes - low_bits) & ~slashes | controls) & high_bits
+    cdef uint64_t quotes = word ^ ONES * c'"'
+    cdef uint64_t slashes = word ^ ONES * c'\\'
+    cdef uint64_t controls = (word - ONES * 0x20) & ~word
+    return ((quotes - ONES) & ~quotes | (slashes - ONES) & ~slashes | controls) & HIGH
 
 
 cdef inline const uint8_t* _read_escape(const uint8_t* at, const uint8_t* end) noexcept nogil:

@@ -16,7 +16,9 @@ from fastbpe._core.text.utf8_text cimport first_invalid
 
 cdef enum:
     MAX_DEPTH = 64  # nested objects and arrays in a plain line
-    MAX_NUMBER_CHARACTERS = 300  # of a number in a plain line; json refuses integers of more than 4300 digits
+    # Of a number in a plain line. json refuses longer integers: of more than 4300 digits, or a limit that the program
+    # sets (sys.set_int_max_str_digits), at least 640.
+    MAX_NUMBER_CHARACTERS = 300
     MAX_ESCAPED_NAME_BYTES = 256  # bytes of a field name with escapes, in a plain line
     LINES_WITHOUT_GIL = 64  # lines parsed per release of the GIL
 
@@ -225,7 +227,7 @@ cdef inline const uint8_t* _literal(
 
 cdef const uint8_t* _number(const uint8_t* at, const uint8_t* end) noexcept nogil:
     cdef const uint8_t* start = at
-    if at < end and at[0] == c'-':
+    if at[0] == c'-':
         at += 1
     if at < end and at[0] == c'0':
         at += 1

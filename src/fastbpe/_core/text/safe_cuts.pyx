@@ -108,7 +108,7 @@ cdef inline bint _is_safe_utf8(const uint8_t* data, size_t i) noexcept nogil:
 cdef inline bint _is_safe_unit(const Unit* data, size_t i) noexcept nogil:
     """Do the work of _is_safe_utf8() for a str. No cut is next to a surrogate, which is half a character."""
     cdef uint32_t before = data[i - 1], after = data[i]
-    if before >> 11 == 0x1B or after >> 11 == 0x1B or before > 0x10FFFF or after > 0x10FFFF:
+    if before >> 11 == 0x1B or after >> 11 == 0x1B:
         return False
     return _is_safe(fb_class_of(before), fb_class_of(after), 0x27 if after == 0x27 else 0)
 
@@ -127,7 +127,7 @@ cdef inline bint _is_word_before(const Unit* data, size_t i, bint is_utf8) noexc
     if data[i] < 0x80:
         return <uint32_t> ((data[i] | 0x20) - 0x61) < 26 or <uint32_t> (data[i] - 0x30) < 10
     if not is_utf8:
-        return data[i] <= 0x10FFFF and FB_IS(fb_class_of(data[i]), FB_LETTERS_AND_NUMBERS)
+        return FB_IS(fb_class_of(data[i]), FB_LETTERS_AND_NUMBERS)
     while data[i] & 0xC0 == 0x80:
         i -= 1
     return FB_IS(fb_class_at(<const uint8_t*> &data[i], &n_bytes), FB_LETTERS_AND_NUMBERS)

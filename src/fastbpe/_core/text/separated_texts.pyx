@@ -23,7 +23,7 @@ cdef class SeparatedTexts:
     cdef const uint8_t* _find(self, const uint8_t* at) noexcept nogil:
         """Find the next separator; NULL after the last."""
         cdef const uint8_t* found
-        while at < self._end and <size_t> (self._end - at) >= self._n_separator:
+        while <size_t> (self._end - at) >= self._n_separator:
             found = <const uint8_t*> memchr(at, self._separator_data[0], <size_t> (self._end - at) - self._n_separator + 1)
             if found == NULL or memcmp(found, self._separator_data, self._n_separator) == 0:
                 return found

@@ -16,7 +16,7 @@ from libc.string cimport memcpy, memset
 from fastbpe._core.common.hashing cimport load64
 from fastbpe._core.common.memory cimport prefetch
 from fastbpe._core.common.python cimport (
-    PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE, PyObject, PyUnicode_DATA,
+    PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE, PyList_GET_ITEM, PyObject, PyUnicode_DATA,
     PyUnicode_FromObject, PyUnicode_GET_LENGTH, PyUnicode_KIND
 )
 from fastbpe._core.common.utf8 cimport put_char
@@ -28,7 +28,6 @@ cdef enum:
     PREFETCH_BYTES = 1 << 12  # a page: the hardware prefetcher takes over after it
 
 cdef extern from "Python.h":
-    PyObject* PyList_GET_ITEM(object items, Py_ssize_t i)
     bint PyUnicode_IS_COMPACT_ASCII(PyObject* text) noexcept
 
 
