@@ -56,7 +56,7 @@ cdef int defer_short(
         memcpy(&batch_and_number, entry.ids, sizeof(batch_and_number))
     if batch_and_number // MAX_PIECES == cache.n_settled:
         return _leave_gap(cache, tables, batch_and_number % MAX_PIECES, out)
-    number = _add_pending(cache, <const uint8_t*> probe, length, SHORT_BYTES + 1)
+    number = _add_pending(cache, <const uint8_t*> probe, length, SHORT_BYTES + 1)  # a key begins with its piece
     batch_and_number = cache.n_settled * MAX_PIECES + number
     pending.low, pending.high = probe.low, probe.high
     memcpy(pending.ids, &batch_and_number, sizeof(batch_and_number))
@@ -115,7 +115,7 @@ cdef int note_count(Cache* cache, const Tables* tables, size_t* count_out, Ids* 
 cdef int fill_gaps(Cache* cache, const Tables* tables, Ids* out) except -1 nogil:
     """Merge the pending pieces, store them in the cache and put their ids into the gaps.
 
-    Requires: cache.n_gaps > 0.
+    Requires: cache.n_gaps > 0. If it raises MemoryError, the gaps stay open: discard them.
 
     The ids after the first gap are copied aside, and then copied back with the new ids between them.
     """
@@ -214,7 +214,7 @@ cdef void _find_whole_pieces(const Tables* tables, BatchPiece* pending, size_t n
         n_tagged += token != NONE
         prefetch(&tables.token_ends[token if token != NONE else 0])
     for k in range(n_tagged):
-        prefetch(tables.token_bytes + tables.token_ends[pending[tagged[k]].ids[0]] - 1)
+        prefetch(tables.token_bytes + tables.token_ends[pending[tagged[k]].ids[0]] - 1)  # not its start: one more read
     for k in range(n_tagged):
         piece = &pending[tagged[k]]
         piece.ids[0] = confirm_token(tables, piece.ids[0], piece.text, piece.n_bytes)

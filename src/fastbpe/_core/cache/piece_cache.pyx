@@ -49,7 +49,7 @@ cdef extern from "simd/entries.h" nogil:
     size_t fb_entries_copy(const Probe* probes, size_t i, size_t n, uint32_t** to)
 
 cdef enum:
-    MIN_CACHE_BYTES = 1 << 18  # lower bound of the limit
+    MIN_CACHE_BYTES = 1 << 18  # lower bound of the limit; half of it is more than the smallest first table takes
     MAX_IDS_BEHIND_GAP = 1 << 14  # ids after the first gap, all moved later, at which gaps are filled
     # A long piece with more ids is not cached. A continuing_subword_prefix without a token becomes byte tokens before
     # each character, so ids may outnumber bytes by far, and exceed LongSlot.n_ids.

@@ -4,7 +4,7 @@ from libc.string cimport memcpy
 
 cdef struct Buffer:
     # Initialize with zeros. The holder owns the memory, and frees it with buffer_free().
-    uint8_t* items
+    uint8_t* items  # NULL at first; memcpy() must not get it, not even for 0 bytes
     size_t n  # bytes in use
     size_t capacity  # bytes allocated
 

@@ -11,9 +11,10 @@ of a unit for a byte is at `base ^ byte`, where the unit contains the offset fro
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
+from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO
 from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 
@@ -22,6 +23,7 @@ cdef enum:
     N_OPEN = 16 * BLOCK_UNITS  # units at the end of the array in which free ones may still be taken
     HAS_VALUE = 0x100  # bit of a unit: a key ends here, and its value is at the base
     MAX_KEY_BYTES = 4096
+    LEAST_ITEMS = 1024  # initial capacity of the growing arrays
     LOW = 0xFF  # bits of a unit's label; also the bits of an offset that the long form cannot express
     HIGH = 0xFF << 21  # bits of an offset that the short form cannot express
 
@@ -40,7 +42,6 @@ cdef struct Nodes:
     uint32_t* seen  # hash table of nodes by their edges, with linear probing; 0: empty
     size_t mask
     size_t n_seen
-    uint8_t* n_parents  # number of edges that lead to each node, at most 2; filled when the automaton is complete
 
 
 cdef struct Layout:
@@ -80,7 +81,6 @@ def build_trie(list keys not None, list values not None, size_t max_nested=0):
     finally:
         free(nodes.edges)
         free(nodes.seen)
-        free(nodes.n_parents)
         if layout != NULL:
             free(layout.units)
         free(layout)
@@ -111,13 +111,12 @@ cdef size_t _build_nodes(Nodes* nodes, list keys, list values, size_t max_nested
         longest = max(longest, <size_t> len(one))
     if longest > MAX_KEY_BYTES:
         raise ValueError(f"a key has {longest} bytes: the limit is {MAX_KEY_BYTES}")
-    nodes.capacity, nodes.n, nodes.mask = 1024, 1, 4095  # edge 0 is unused: 0 means no node
-    nodes.edges = <Edge*> malloc(nodes.capacity * sizeof(Edge))
+    nodes.n, nodes.mask = 1, 4095  # edge 0 is unused: 0 means no node
     nodes.seen = <uint32_t*> calloc(nodes.mask + 1, sizeof(uint32_t))
     open_edges = <Edge*> malloc((longest + 1) * 256 * sizeof(Edge))
     n_open = <uint32_t*> calloc(longest + 1, sizeof(uint32_t))
     try:
-        if nodes.edges == NULL or nodes.seen == NULL or open_edges == NULL or n_open == NULL:
+        if nodes.seen == NULL or open_edges == NULL or n_open == NULL:
             raise MemoryError(f"no memory for a trie of {len(keys)} keys")
         for i in range(<size_t> len(keys)):
             one = keys[i]
@@ -150,33 +149,10 @@ cdef size_t _build_nodes(Nodes* nodes, list keys, list values, size_t max_nested
                 nodes, open_edges + depth * 256, n_open[depth]
             )
             depth -= 1
-        root = _close(nodes, open_edges, n_open[0])
-        nodes.n_parents = <uint8_t*> calloc(nodes.n, 1)
-        if nodes.n_parents == NULL:
-            raise MemoryError(f"no memory for a trie of {len(keys)} keys")
-        _count_parents(nodes)
-        return root
+        return _close(nodes, open_edges, n_open[0])
     finally:
         free(open_edges)
         free(n_open)
-
-
-cdef void _count_parents(Nodes* nodes) noexcept nogil:
-    """Fill n_parents."""
-    cdef size_t i
-    cdef uint32_t to
-    for i in range(1, nodes.n):
-        if nodes.edges[i].label:
-            to = nodes.edges[i].to
-            nodes.n_parents[to] = min(nodes.n_parents[to] + 1, 2)
-
-
-cdef void* _grown(void* items, size_t n_bytes) except NULL:
-    """Reallocate an array; raise MemoryError on failure, which leaves it unchanged."""
-    cdef void* grown = realloc(items, n_bytes)
-    if grown == NULL:
-        raise MemoryError("no memory for a trie")
-    return grown
 
 
 cdef inline uint64_t _hash_edges(const Edge* edges, size_t n) noexcept nogil:
@@ -198,9 +174,7 @@ cdef uint32_t _close(Nodes* nodes, Edge* edges, uint32_t n) except 0:
         if _is_same(nodes.edges + nodes.seen[at], edges, n):
             return nodes.seen[at]
         at = (at + 1) & nodes.mask
-    if nodes.n + n > nodes.capacity:
-        nodes.edges = <Edge*> _grown(nodes.edges, (nodes.n + n) * 2 * sizeof(Edge))
-        nodes.capacity = (nodes.n + n) * 2
+    reserve(<void**> &nodes.edges, &nodes.capacity, nodes.n + n, sizeof(Edge), LEAST_ITEMS)
     for i in range(n):
         nodes.edges[nodes.n + i] = edges[i]
     nodes.seen[at] = <uint32_t> nodes.n
@@ -243,12 +217,13 @@ cdef int _grow_seen(Nodes* nodes) except -1:
 
 cdef int _lay_out(Layout* layout, const Nodes* nodes, size_t root) except -1:
     """Lay out all nodes, depth first."""
-    cdef size_t n_todo = 0, capacity = 1024, at, base, k, first
-    cdef uint64_t* todo = <uint64_t*> malloc(capacity * sizeof(uint64_t))  # stack of (unit << 32 | node)
+    cdef size_t n_todo = 0, capacity = 0, at, base, k, first
+    cdef uint64_t* todo = NULL  # stack of (unit << 32 | node)
     cdef uint32_t* bases = <uint32_t*> calloc(nodes.n, sizeof(uint32_t))  # base of each node laid out; 0: not yet
     try:
-        if todo == NULL or bases == NULL:
+        if bases == NULL:
             raise MemoryError("no memory for a trie")
+        reserve(<void**> &todo, &capacity, 1, sizeof(uint64_t), LEAST_ITEMS)
         _take(layout, 0)
         layout.is_base[0] = True  # no node gets base 0, as in Darts-clone; in `bases`, 0 means "not yet"
         todo[0] = root
@@ -257,7 +232,7 @@ cdef int _lay_out(Layout* layout, const Nodes* nodes, size_t root) except -1:
             n_todo -= 1
             at = <size_t> (todo[n_todo] >> 32)
             first = <size_t> (todo[n_todo] & 0xFFFFFFFF)
-            if nodes.n_parents[first] > 1 and bases[first]:
+            if bases[first]:  # several edges lead to this node
                 base = bases[first] ^ at
                 if not base & LOW or not base & HIGH:
                     if nodes.edges[first].label == 0:
@@ -269,9 +244,7 @@ cdef int _lay_out(Layout* layout, const Nodes* nodes, size_t root) except -1:
             k = first
             while not nodes.edges[k].is_last:
                 k += 1
-            if n_todo + k - first + 1 > capacity:
-                capacity = (n_todo + k - first + 1) * 2
-                todo = <uint64_t*> _grown(todo, capacity * sizeof(uint64_t))
+            reserve(<void**> &todo, &capacity, n_todo + k - first + 1, sizeof(uint64_t), LEAST_ITEMS)
             while k >= first:  # last child first, so that the first one and all below it come off the stack first
                 if nodes.edges[k].label:
                     todo[n_todo] = <uint64_t> (base ^ nodes.edges[k].label) << 32 | nodes.edges[k].to
@@ -364,9 +337,7 @@ cdef int _add_block(Layout* layout) except -1:
     cdef size_t start = layout.n, end = start + BLOCK_UNITS, i
     if end > N_OPEN:
         _close_block(layout, end - BLOCK_UNITS - N_OPEN)
-    if end > layout.capacity:
-        layout.capacity = end * 2
-        layout.units = <uint32_t*> _grown(layout.units, layout.capacity * sizeof(uint32_t))
+    reserve(<void**> &layout.units, &layout.capacity, end, sizeof(uint32_t), LEAST_ITEMS)
     memset(layout.units + start, 0, BLOCK_UNITS * sizeof(uint32_t))
     layout.n = end
     for i in range(start, end):
@@ -385,7 +356,10 @@ cdef int _add_block(Layout* layout) except -1:
 
 
 cdef int _close_block(Layout* layout, size_t start) except -1:
-    """Give each free unit of a block a label that no search follows: the label for a base that no node uses."""
+    """Give each free unit of a block a label that no search follows: the label for a base that no node uses.
+
+    If all units of a block are bases, none is free: each base has a child, and all its children are in its block.
+    """
     cdef size_t unused = 0, i
     for i in range(start, start + BLOCK_UNITS):
         if not layout.is_base[i % N_OPEN]:

@@ -261,5 +261,5 @@ cdef bint _change(GraphemeRules step, const uint8_t* data, size_t n, Buffer* out
     cdef str text = (<const char*> data)[:n].decode("utf-8")
     cdef str changed = "".join([target for _, target in step.parts(text)])
     out.n = places.n = 0
-    put_changed(changed.encode(), step.sources(text), data, 0, n, out, places)
+    put_changed(changed.encode(), step.sources(text), data, 0, out, places)
     return True

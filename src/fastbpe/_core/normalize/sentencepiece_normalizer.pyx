@@ -45,7 +45,10 @@ cdef int no_memory(size_t n) except -1 nogil:
 
 
 cdef int check_n_bytes(size_t n) except -1 nogil:
-    """Raise OverflowError if a text of n bytes is too long for offsets: they have 32 bits, and NONE is no offset."""
+    """Raise OverflowError if a text of n bytes is too long for offsets.
+
+    These have 32 bits, NONE is not an offset, and a dummy prefix may add a byte to the text.
+    """
     if n >= NONE - 1:
         with gil:
             raise OverflowError(

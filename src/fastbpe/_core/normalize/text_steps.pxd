@@ -50,5 +50,5 @@ cdef class Front:
 cdef int keep_text(const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places) except -1 nogil
 cdef int put_text(const uint8_t* made, size_t n, size_t place, Buffer* out, Places* places) except -1 nogil
 cdef int put_changed(
-    bytes made, object sources, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
+    bytes made, object sources, const uint8_t* data, size_t start, Buffer* out, Places* places
 ) except -1

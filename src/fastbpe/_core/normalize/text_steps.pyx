@@ -200,7 +200,7 @@ cdef bint _change(Changed step, const uint8_t* data, size_t n, Buffer* out, Plac
     out.n = 0
     if places != NULL:
         places.n = 0
-    put_changed(changed.encode(), sources, data, 0, n, out, places)
+    put_changed(changed.encode(), sources, data, 0, out, places)
     return True
 
 
@@ -375,12 +375,12 @@ cdef int put_text(const uint8_t* made, size_t n, size_t place, Buffer* out, Plac
 
 
 cdef int put_changed(
-    bytes made, object sources, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
+    bytes made, object sources, const uint8_t* data, size_t start, Buffer* out, Places* places
 ) except -1:
-    """Append `made`, the changed text of data[start:end].
+    """Append `made`, the changed text of some characters from data[start] on.
 
-    sources: for each character of `made`, the index of the character of data[start:end] that it comes from, or -1
-        for one inserted before all others; None: each comes from the one at its own index. They never decrease.
+    sources: for each character of `made`, the index of the one of these that it comes from, or -1 for one inserted
+        before all others; None: each comes from the one at its own index. They never decrease.
     """
     cdef size_t n = <size_t> PyBytes_GET_SIZE(made), i, character = 0, number = 0
     cdef Py_ssize_t source = 0
@@ -393,9 +393,9 @@ cdef int put_changed(
         if p[i] & 0xC0 != 0x80:
             source = <Py_ssize_t> number if sources is None else sources[number]
             number += 1
-            while source >= 0 and character < <size_t> source and start < end:
+            while source >= 0 and character < <size_t> source:
                 start += 1
-                character += start == end or data[start] & 0xC0 != 0x80
-        places.items[places.n] = FB_NOWHERE if source < 0 else min(start, end - 1)
+                character += data[start] & 0xC0 != 0x80
+        places.items[places.n] = FB_NOWHERE if source < 0 else start
         places.n += 1
     return 0

@@ -136,7 +136,7 @@ cdef class Form(TextStep):
         else:
             _make_caches()
             made, sources = (_known if len(text) <= MAX_KNOWN_CHARACTERS else _with_sources)(self.name, text)
-        return put_changed(made.encode(), sources, data, start, end, out, places)
+        return put_changed(made.encode(), sources, data, start, out, places)
 
     cdef bint _has_no_mark(self, const uint8_t* data, size_t start, size_t end) noexcept nogil:
         """Tell whether no character of a stretch is a mark or begins with one when decomposed.

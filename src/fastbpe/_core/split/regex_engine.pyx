@@ -132,6 +132,7 @@ cdef class Engine(Splitter):
     cdef size_t _find_pieces(
         self, const uint8_t* data, size_t n, size_t begin, Ends* ends, MatchState* state
     ) except? 0 nogil:
+        """Do the work of split() for a text that does not end inside a character."""
         cdef size_t at = begin, start = begin, end, n_before = ends.n
         cdef int64_t steps_before = state.steps_left
         while at < n:

@@ -109,8 +109,6 @@ cdef class TextRows:
             wide[0], wide[1] = narrow[0], narrow[1]
         if not 0 <= wide[0] <= wide[1] <= len(self._data):
             raise ValueError(f"row {row}: its bytes {wide[0]} to {wide[1]} are not within {len(self._data)} bytes")
-        if wide[0] == wide[1]:
-            return 0
         out.data, out.n = &self._data[wide[0]], <size_t> (wide[1] - wide[0])
         bad = first_invalid(<const uint8_t*> out.data, out.n)
         if bad < out.n:
