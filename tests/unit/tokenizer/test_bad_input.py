@@ -149,7 +149,7 @@ def test_unknown_id_raises_invalid_token_error(tokenizer: Tokenizer, token_id: i
             method(token_id)
 
 
-@pytest.mark.parametrize("token_id", [None, 1.0, "1", [1]])
+@pytest.mark.parametrize("token_id", [None, 1.0, "1", [1], True])
 def test_id_that_is_not_an_integer_raises_type_error(tokenizer: Tokenizer, token_id: Any) -> None:
     several = tokenizer.decode_tokens_bytes
     for method, place in ((tokenizer.id_to_token, ""), (lambda i: several([i]), " at position 0")):

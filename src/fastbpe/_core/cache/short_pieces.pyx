@@ -19,7 +19,7 @@ from libc.string cimport memcpy, memset
 
 from fastbpe._core.cache.cache_state cimport IN_ARENA, PENDING, Cache, Entry, Probe
 from fastbpe._core.cache.long_pieces cimport arena_reserve
-from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, key_hash
+from fastbpe._core.cache.piece_keys cimport key_hash
 from fastbpe._core.common.memory cimport zeros
 
 cdef extern from "simd/entries.h" nogil:
@@ -67,7 +67,7 @@ cdef void keep_short(Cache* cache, const Probe* probe, const uint32_t* ids, size
     cdef uint32_t at
     kept.low, kept.high = probe.low, probe.high
     if not fb_entry_pack(&kept, ids, n_ids):
-        if not arena_reserve(cache, SHORT_BYTES, 0):
+        if not arena_reserve(cache, n_ids, 0):
             return  # a PENDING entry stays, and becomes void with its batch
         at = <uint32_t> cache.arena_n
         memcpy(kept.ids, &at, sizeof(at))

@@ -29,8 +29,6 @@ def token_to_id(self, token):
 
 def id_to_token(self, token_id):
     """Return the bytes of an id. See `Tokenizer.id_to_token`."""
-    if type(token_id) is bool:
-        raise TypeError("ids must be integers, not bool")
     return self._names.token(token_id)
 
 

@@ -229,9 +229,7 @@ cdef class Front:
             self._first = Link(step, self._first)
         for c in range(0x80):
             self._ascii[c] = <uint8_t> c
-        self._by_stretch = len(steps) > 1
-        for step in steps:
-            self._by_stretch = self._by_stretch and (<TextStep> step).map_ascii(self._ascii)
+        self._by_stretch = all([(<TextStep> step).map_ascii(self._ascii) for step in steps])
 
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
         """Normalize a text without putting a space before it. Returns False if nothing changes.
@@ -316,8 +314,8 @@ cdef bint _apply(
     cdef size_t i
     if link.step.apply(data, n, spare, NULL if places == NULL else spare_places):
         if places != NULL and is_changed:
-            for i in range(spare_places.n):  # if the step before has removed all text, this one inserts its own
-                spare_places.items[i] = place_in(places, spare_places.items[i]) if places.n else 0
+            for i in range(spare_places.n):
+                spare_places.items[i] = place_in(places, spare_places.items[i])
         out[0], spare[0] = spare[0], out[0]
         if places != NULL:
             places[0], spare_places[0] = spare_places[0], places[0]

@@ -67,6 +67,7 @@ cdef class Form(TextStep):
         cdef uint32_t c
         while at < n:
             if data[at] < 0x80:
+                # Skip ASCII up to the last one before other characters, which may compose with it.
                 while n - at >= 9 and not load64(data + at + 1) & 0x8080808080808080ULL:
                     at += 8
                 begin = at

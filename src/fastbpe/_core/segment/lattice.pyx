@@ -291,7 +291,7 @@ cdef bint _search(Lattice* lattice, size_t n_best, double end_time, Search* sear
             return False
         if search.n_waiting >= MAX_AGENDA or (search.n_waiting > n_least and n_living >= limit):
             n_shrinks += 1
-            if n_shrinks > MAX_SHRINKS or _is_late(end_time):
+            if n_shrinks > MAX_SHRINKS:
                 return False
             n_living = _shrink(search, n_least)
             limit = n_living + MAX_NEW

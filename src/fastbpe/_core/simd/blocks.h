@@ -84,8 +84,9 @@ FB_INLINE uint64_t FB_FN(look_up_rows)(const uint8_t *p, uint64_t first, int n_r
  *
  * If more than eight characters need a look-up, it classifies up to four rows at once, and then each remaining
  * character separately: this was fastest on multilingual text. Tried and dropped, because slower: a look-up with
- * branches for each character (faster only for Latin scripts); each character separately, without branches; only rows; classes stored as bytes and read back as a
- * vector; unrolled look-ups; masks for Cyrillic; this function out of line. */
+ * branches for each character (faster only for Latin scripts); each character separately, without branches; only rows;
+ * classes stored as bytes and read back as a vector; unrolled look-ups; masks for Cyrillic; this function out of
+ * line. */
 FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n_left, size_t n, FB_V(bytes) v, fb_masks *m,
                                           int family) {
     uint8_t tail[68];

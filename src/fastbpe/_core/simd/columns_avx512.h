@@ -200,7 +200,7 @@ FB_INLINE int fb_avx512_columns_begin(fb_avx512_columns *c, fb_avx512_group *g, 
 /* Sort the pieces by length, longest first (a counting sort), so that the pieces of a group take about the same number
  * of steps; begin the first groups. */
 FB_INLINE void fb_avx512_columns_start(fb_avx512_columns *c, const fb_merge_tables *t, const fb_new_pieces *new) {
-    uint8_t ends[FB_ROWS + 1] = {0}; /* first counts by length, later ends in `sorted` */
+    uint8_t ends[FB_ROWS + 1] = {0}; /* first counts by length, later ends in `sorted`; at most FB_MAX_PIECES */
     size_t i;
     for (i = 0; i < new->n; i++) ends[FB_ROWS - new->pieces[i].n_bytes]++;
     for (i = 1; i < FB_ROWS + 1; i++) ends[i] += ends[i - 1];

@@ -27,7 +27,7 @@ static inline __m128i fb_fill_four(void **items, const uint32_t *ids, __m128i fi
 
 static inline int fb_fill_ints(void **items, const uint32_t *ids, size_t n, const void *first, uint32_t n_row) {
     size_t i;
-    if (n >= 4 && n_row) {
+    if (n >= 4 && n_row) { /* without ints, n_row - 1 would be the greatest id */
         const __m128i base = _mm_set1_epi64x((int64_t)(intptr_t)first);
         const __m128i last = _mm_set1_epi32((int32_t)((n_row - 1) ^ 0x80000000u));
         __m128i beyond = fb_fill_four(items + n - 4, ids + n - 4, base, last);

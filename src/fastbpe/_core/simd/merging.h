@@ -5,8 +5,8 @@
  * it. A key is rank << 6 | lane: the minimum of all keys, found in a few instructions, tells which pair to merge,
  * and where. The rank of a pair is also the id of the merged symbol. A look-up of a pair compares all eight slots
  * of a cache line at once. On both sides of a piece there is a symbol that is in no pair (FB_NO_ID), so the ends of
- * the piece need no special code. As in merge_batch.pyx,
- * pieces take turns: one is merged while the prefetched slots of the others arrive.
+ * the piece need no special code. As in merge_batch.pyx, pieces take turns: one is merged while the prefetched slots
+ * of the others arrive.
  *
  * With AVX-512, short pieces are stored across vectors instead, one piece per lane: see columns_avx512.h. */
 #ifndef FASTBPE_MERGING_H

@@ -12,7 +12,8 @@ typedef struct {
                                 * has_behind and has_before tell, so that all kernels split alike */
     const uint8_t *has_behind; /* bits by code point: inside some token another character follows it */
     const uint8_t *has_before; /* bits by code point: inside some token it follows another character */
-    const uint64_t *pairs;     /* bits by fb_pair_bit: the two characters may be adjacent inside a token */
+    const uint64_t *pairs;     /* bits by fb_pair_bit: the two characters, one of them from U+0800 on, may be adjacent
+                                * inside a token */
     uint32_t pair_shift;       /* 64 - log2 of the number of these bits */
     uint32_t space_too;        /* a character that also stands for a space, or 0x20 */
     int by_words;              /* inside a token a space follows only spaces: words are hardly ever split further */

@@ -11,7 +11,8 @@
 FB_INLINE int fb_has(const uint8_t *bits, uint32_t c) { return bits[c >> 3] >> (c & 7) & 1; }
 
 /* Tell whether no token contains the two characters one after the other. Two characters below U+0800 that are not
- * both ASCII are assumed to be adjacent in some token, if tokens have any characters beside them. */
+ * both ASCII are not in `pairs`: they are assumed to be adjacent in some token, if tokens have any characters beside
+ * them. */
 FB_INLINE int fb_apart(const fb_words *w, uint32_t c, uint32_t next) {
     uint64_t bit;
     if ((c | next) < 0x80) return !(w->within[c][next >> 6] >> (next & 63) & 1);

@@ -81,6 +81,7 @@ cdef class TextRows:
         self._has_nulls = validity is not None
         self._validity = memoryview(b"" if validity is None else validity).cast("B")
         self._first, self._n, self._wide = first, n, wide
+        # Arrow may leave out the offsets of no rows.
         if n and <size_t> len(self._offsets) < (first + n + 1) * (8 if wide else 4):
             raise ValueError(f"{len(self._offsets)} bytes of offsets are too few for {n} rows from row {first} on")
         if self._has_nulls and <size_t> len(self._validity) * 8 < first + n:

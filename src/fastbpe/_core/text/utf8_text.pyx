@@ -6,8 +6,8 @@ second copy. A surrogate pair becomes its character, a lone surrogate U+FFFD. By
 The core counts texts in units: code points of a str (a surrogate is one, too), or bytes of UTF-8.
 """
 
-# Tried and dropped: fast paths for characters of two and three bytes in the UTF-8 check: mispredicted branches
-# made it slower.
+# Tried and dropped: fast paths for characters of two and three bytes in the UTF-8 check, as in char_bytes():
+# mispredicted branches made it slower.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free, malloc
