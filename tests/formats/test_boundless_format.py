@@ -166,6 +166,10 @@ def test_merges_out_of_order_are_refused(file: bytes) -> None:
     ("made", "message"),
     [
         (lambda: train([TEXT], vocab_size=270, pattern=r"[a-z]+"), "drops text that the split pattern"),
+        (
+            lambda: Tokenizer.from_merges([], pattern=r"[^b]|(?<=a)b"),  # matches "ab", but not "b" alone
+            r"and this one may not match 'b' everywhere; .* or train with \|\[\\s\\S\] at its end",
+        ),
         (lambda: train([TEXT], vocab_size=270, pattern=["gpt2", r"\d|\D+"]), "stores one split pattern"),
         (
             lambda: train([TEXT], vocab_size=270, special_tokens=["<a> "]),

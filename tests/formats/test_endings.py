@@ -91,6 +91,8 @@ def test_save_refuses_formats_that_lose_information(tmp_path: Path) -> None:
     )
     with pytest.raises(FormatError, match=r"gpt2 cannot store pattern='gpt2'; save a \.fbpe file"):
         PLAIN.save(f"{tmp_path}/folder/")
+    with pytest.raises(FormatError, match=r"gpt2 cannot store pattern='none'; save a \.fbpe file"):
+        Tokenizer.from_merges([(97, 98)], pattern=None).save(f"{tmp_path}/folder/")
     assert not [*tmp_path.iterdir()]
     PLAIN.export(tmp_path / "a.tiktoken")
     PLAIN.export(f"{tmp_path}/folder/")
@@ -108,6 +110,8 @@ def test_save_writes_published_vocabularies_in_their_own_format(tmp_path: Path) 
     for name, file in (("vocab.bpe", "gpt2_vocab.bpe"), ("encoder.json", "gpt2_encoder.json")):
         (tmp_path / "gpt2" / name).write_bytes(data_file("vocab", file).read_bytes())
     gpt2 = fastbpe.load(tmp_path / "gpt2")
+    with pytest.raises(FormatError, match="cannot store pattern='gpt2', special_tokens="):
+        gpt2.with_special_tokens(["zqzq"]).save(f"{tmp_path}/zqzq/")  # looks like a token that a text may contain
     (tmp_path / "again").mkdir()
     gpt2.save(tmp_path / "again")
     assert fastbpe.load(tmp_path / "again") == gpt2

@@ -13,8 +13,10 @@ import pytest
 import fastbpe
 from fastbpe import FormatError, Tokenizer, vocabulary_report
 from fastbpe.model import AddedToken, Model, PieceType
+from fastbpe.normalization.sentencepiece_rules import compile_rules
 from helpers.codepoint_models import model_of
 from helpers.sampling import SEED
+from helpers.segmented_models import unigram_model
 from helpers.shared_data import BYTES, data_file
 
 NO_BYTES = {0xC0, 0xC1, *range(0xF5, 0x100)}
@@ -103,6 +105,18 @@ def test_token_that_holds_an_added_token_is_impossible(tokenizer: Tokenizer) -> 
     careful = fastbpe.AddedToken("ow", single_word=True)
     if tokenizer.mode == "byte":
         assert tokenizer.token_to_id("low") in vocabulary_report(tokenizer.with_tokens([careful])).witnesses
+
+
+@pytest.mark.parametrize("rules", [{}, {"b": "a"}])
+def test_piece_of_a_unigram_model_may_hold_a_user_defined_piece(rules: dict[str, str]) -> None:
+    pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"a", -1.0, PieceType.NORMAL)]
+    pieces += [(b"b", 0.0, PieceType.USER_DEFINED), (b"ab", -1.0005, PieceType.NORMAL)]
+    charsmap = compile_rules(rules) if rules else b""
+    normalizer = {"add_dummy_prefix": False, "precompiled_charsmap": charsmap}
+    tokenizer = Tokenizer(unigram_model(pieces, normalizer=normalizer))
+    assert tokenizer.encode("ab") == [1, 2]
+    assert tokenizer.encode("a" * 20_000 + "ab")[-1] == 3  # the sum of -20,000 is rounded to a multiple of 1/512
+    assert 3 not in vocabulary_report(tokenizer).impossible
 
 
 def test_special_and_added_tokens_are_judged_by_their_names() -> None:

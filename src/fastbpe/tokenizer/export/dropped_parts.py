@@ -54,6 +54,7 @@ def _of_code_points(tokenizer: Exportable, source: CodePointModel) -> tuple[Expo
     spec = source.normalizer
     if not (spec["precompiled_charsmap"] or spec["remove_extra_whitespaces"]):
         raise FormatError('drop="normalizer": this tokenizer has no normalization rules; leave drop= out')
+    # Spaces stay spaces, so that `compare` sees which texts the rules change.
     normalizer = make_normalizer(source, marks_to_spaces=True, add_dummy_prefix=False)
     dropped = ("name", "precompiled_charsmap", "normalization_rule_tsv")
     values = {name: value for name, value in spec.values.items() if name not in dropped}

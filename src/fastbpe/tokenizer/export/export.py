@@ -25,7 +25,8 @@ from fastbpe.tokenizer.families import step_objects
 from fastbpe.tokenizer.families.ranked_merges import made_by, merges_by_rank, unmade
 from fastbpe.vocabularies.material import decoded
 
-#: Formats that lack the split pattern or the special tokens. The others store the whole tokenizer, or refuse it.
+#: Formats that lack the split pattern: `save` writes them only if `load` finds it elsewhere. The others store the
+#: whole tokenizer, or refuse it.
 LOSSY = ("tiktoken", "gpt2")
 #: Formats of one file that store the roles of special tokens.
 HAVE_ROLES = ("native", "gguf", "sentencepiece")
@@ -36,6 +37,10 @@ _SUPERBPE = (
         for regex in (r"\p{N}+", r"(?=(\d{3})+(?!\d))")
     ),
     {"type": "ByteLevel", "use_regex": False},
+)
+_OTHER_DIGITS = (
+    "llama.cpp cuts numbers by threes only if they have the digits 0 to 9: a text with four or more other digits in "
+    "a row, such as Arabic ones, may get other ids"
 )
 _LONGEST_WORD = 1 << 20  # characters: a limit on words above this affects no real text, so nothing warns of it
 
@@ -63,7 +68,7 @@ def export(
         tokenizer, normalize = dropped_parts.without_normalizer(whole)
     chosen = format_for(path, tokenizer) if format is None else format
     for_llama_cpp = _split_as_superbpe(tokenizer) if chosen == "gguf" else None
-    tokenizer = for_llama_cpp or tokenizer
+    tokenizer = for_llama_cpp or tokenizer  # compared with the file: which texts differ is known, see `warned`
     is_folder = chosen == "huggingface" and is_huggingface_folder(path)
     if has_roles and not is_folder and chosen not in HAVE_ROLES:
         what = "a tokenizer.json alone" if chosen == "huggingface" else chosen
@@ -85,12 +90,7 @@ def export(
             atomic_files.write_folder(file, files)
         else:
             atomic_files.write(file, files)
-        warned = _differs(tokenizer, chosen, changed)
-        if for_llama_cpp is not None:
-            warned = (
-                "llama.cpp cuts numbers by threes only if they have the digits 0 to 9: a text with four or more "
-                "other digits in a row, such as Arabic ones, may get other ids"
-            )
+        warned = _differs(tokenizer, chosen, changed) if for_llama_cpp is None else _OTHER_DIGITS
         if warned:
             # The folder is complete before it gets its name: until then, `file` is in another one.
             place = os.path.join(path, os.path.basename(file)) if is_folder else file
@@ -148,7 +148,11 @@ def check_holds_all(path: str | os.PathLike[str], tokenizer: Exportable, format:
 def _is_known(files: Files, tokenizer: Exportable) -> bool:
     """Tell whether `load` can find the rest of the tokenizer by the SHA-256 of these files."""
     if isinstance(files, dict):
-        return gpt2.published_pattern(files[gpt2.MERGES_FILE]) == tokenizer.pattern
+        published = gpt2.published_pattern(files[gpt2.MERGES_FILE])
+        # None: `load` does not know the merges, so it asks for the pattern, also of a tokenizer without one.
+        return (
+            published is not None and published == tokenizer.pattern and gpt2.are_known(tokenizer.special_tokens)
+        )
     known = recognise(files)
     if known is None or resolve_pattern(known.pattern)[1] != tokenizer.pattern:
         return False
@@ -290,6 +294,7 @@ def _minbpe(tokenizer: Exportable) -> Files:
     _, pattern = resolve_pattern(model.pattern)
     listed = _merges_alone(tokenizer)
     if not minbpe.is_learned(listed):
+        # The file has one merge for each id. A tokenizer.json may list more: "a bc" and "ab c" both make "abc".
         listed = _made_by_merging(tokenizer)
     return minbpe.dump(tokenizer._family.vocabulary.tokens(), listed, pattern, model.special_tokens)
 
@@ -306,7 +311,7 @@ def _huggingface(tokenizer: Exportable) -> Files:
 
 def _gguf(tokenizer: Exportable) -> Files:
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
-    step_objects.check_plain(model._replace(added_tokens=()), "a GGUF file")
+    step_objects.check_plain(model._replace(added_tokens=()), "a GGUF file")  # which stores added tokens
     names = split_patterns.names_of(model.pattern)
     if not names:
         known = ", ".join(name for name, pattern in PATTERNS.items() if split_patterns.names_of(pattern))
@@ -342,6 +347,7 @@ def _gguf(tokenizer: Exportable) -> Files:
 
 def _boundless(tokenizer: Exportable) -> Files:
     from fastbpe.formats import boundless_model  # here: few files have this format
+    from fastbpe.tokenizer.export.certain_matches import perhaps_unmatched
 
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     step_objects.check_plain(model, "a .model of BoundlessBPE")
@@ -352,29 +358,14 @@ def _boundless(tokenizer: Exportable) -> Files:
         )
     _, pattern = resolve_pattern(model.pattern)
     assert pattern is None or isinstance(pattern, str)
-    if pattern is not None and (left := _left_out_by(pattern)):
+    if pattern is not None and (character := perhaps_unmatched(pattern)):
         raise FormatError(
-            "BoundlessBPE drops text that the split pattern of its .model does not match, such as "
-            f"{left!r}, but this tokenizer encodes it; export this tokenizer as native, or train with a pattern "
-            "that matches all text"
+            "BoundlessBPE drops text that the split pattern of its .model does not match, and this one may not "
+            rf"match {character!r} everywhere; export this tokenizer as native, or train with |[\s\S] at its end"
         )
     words = _merges_alone(tokenizer)
     special = model.special_tokens
     return boundless_model.dump(vocabulary.tokens(), words, model.supermerges, pattern or r"(?s:.+)", special)
-
-
-def _left_out_by(pattern: str) -> str:
-    """Return the first character that is in no piece of a text of all characters; "" if all are in pieces."""
-    from fastbpe.splitting import make_splitter
-
-    text = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
-    splitter = make_splitter(pattern, drop_unmatched=True)
-    data, covered = text.encode(), 0  # covered: bytes before it are in pieces
-    for start, end in splitter.pieces(text):
-        if start > covered:
-            break
-        covered = end
-    return data[covered : covered + 4].decode(errors="ignore")[:1]  # a character has at most 4 bytes
 
 
 _EXPORTERS: Mapping[str, Callable[[Exportable], Files]] = {

@@ -19,8 +19,10 @@ from fastbpe.formats.charsmap import shown_apart
 from fastbpe.model import CodePointModel, Model, PieceType
 from fastbpe.tokenizer.export.exportable import Exportable
 
-_EPSILON = 2.0**-23  # relative error of two additions in single precision
-_UNKNOWN = 10.0  # an unknown character scores this much below the worst piece
+# Error that an id adds to a sum, relative to the greatest sum: its score was rounded to single precision, then the
+# sum. A rounding is off by at most 2**-24.
+_EPSILON = 2 * 2.0**-24
+_UNKNOWN = 10.0  # an unknown character scores this much below the worst piece, in both libraries
 
 Normalize = Callable[[str], str]
 Changed = tuple[str, Sequence[int], Sequence[int]]
@@ -51,7 +53,7 @@ class OtherSums(NamedTuple):
         if max(*expected, *found, 0) >= len(self.scores):
             return False  # an id without a score, so sums cannot explain the difference
         lowest = min(self.scores)
-        # Size that sums may have: every character unknown, and two more for spaces put around the text.
+        # No sum is greater: it has at most one score for each character, or for a space put before or after them.
         greatest = (abs(lowest) + _UNKNOWN) * (len(normalized) + 2)
         sums = [fsum(self.scores[i] for i in ids) for ids in (expected, found)]
         return abs(sums[0] - sums[1]) <= _EPSILON * greatest * (len(expected) + len(found))
@@ -60,6 +62,7 @@ class OtherSums(NamedTuple):
 def warning(tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> str | None:
     """Return a sentence about texts, such as the changed ones, that may get other ids; None if all ids stay."""
     model = tokenizer._family.model
+    # llama.cpp differs from both: it adds as tokenizers does, but applies the rules as sentencepiece does.
     others = ("huggingface", "gguf") if _is_of_sentencepiece(model) else ("sentencepiece", "gguf")
     if format not in others or not (_is_of_sentencepiece(model) or _is_of_tokenizers(model)):
         return None
@@ -67,6 +70,7 @@ def warning(tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> s
     # A GGUF file stores the charsmap itself; a tokenizer.json applies it by its normalizer Precompiled.
     changes_rules = charsmap and not (_is_of_sentencepiece(model) and format == "gguf")
     apart = shown_apart(charsmap) if changes_rules else ""
+    # tokenizers finds any entry of the vocabulary in text. A tokenizer.json from sentencepiece cuts their names.
     names = [] if _is_of_sentencepiece(model) else [*tokenizer.special_tokens]
     named = [change for change in changed if any(name in change[0] for name in names)]
     sentence = described([change for change in changed if change not in named])

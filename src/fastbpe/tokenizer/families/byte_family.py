@@ -240,7 +240,7 @@ class ByteFamily(Family):
     @cached_property
     def fingerprint(self) -> str:
         model = self._own
-        if model.fingerprint:  # a native file brings it along
+        if model.fingerprint:  # of a native file; a function that changes a model sets it to ""
             return model.fingerprint
         import hashlib  # here: importing it is slow
 

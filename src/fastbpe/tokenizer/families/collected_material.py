@@ -9,7 +9,7 @@ from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import METASPACE, AddedToken, CodePointModel, Model, PieceType
 from fastbpe.patterns import Pattern
-from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, Parts, as_found
+from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, Parts, as_found, pieces_of
 from fastbpe.tokenizer.families.ranked_merges import made_by
 from fastbpe.tokenizer.families.token_spelling import symbols_of
 from fastbpe.tokenizer.families.unigram_tables import found_whole
@@ -49,6 +49,7 @@ def byte_material(
         and any(vocabulary.find(bytes((byte,))) is None for byte in _UTF8_BYTES),
         pattern=pattern,
         is_split_otherwise=bool(model.pre_tokenizers),
+        # A normalizer may write the name of a token that is found only before it.
         always_found=[] if model.normalizers else [token.content.encode() for token in added if _is_found(token)],
         superwords={merged for _, _, merged in _supermerges(model)},
         make_keeps=partial(_keeps_form, model),
@@ -61,6 +62,7 @@ def _supermerges(model: Model) -> list[tuple[int, int, int]]:
 
 def _made_by(vocabulary: Vocabulary, model: Model) -> dict[int, tuple[int, int]]:
     """Map each token's id to the two ids of the merge that makes it."""
+    # Of several merges that make a token, the first counts, and merges within pieces come before all others.
     made = made_by(vocabulary, model)
     return {merged: (left, right) for left, right, merged in reversed(_supermerges(model))} | made
 
@@ -97,7 +99,7 @@ def spelled_material(
     kinds = [Kind.NAME if i in names else Kind.TEXT if token else Kind.NONE for i, token in enumerate(tokens)]
     for kind, ids in ((Kind.UNKNOWN, [spelling.unknown]), (Kind.BYTE, spelling.byte_ids)):
         for i in ids:
-            if i >= 0 and i not in names:
+            if i >= 0 and i not in names:  # an added token [UNK] is also found by its name
                 kinds[i] = kind
     return Material(
         tokens=tokens,
@@ -124,11 +126,10 @@ def codepoint_material(special_tokens: Mapping[str, int], model: CodePointModel,
     tokens = [piece.replace(METASPACE_UTF8, b" ") for piece in model.pieces]
     for i, kind in enumerate(kinds):
         if kind is Kind.NAME:
-            tokens[i] = names.setdefault(i, tokens[i].decode(errors="replace")).encode("utf-8", "replace")
+            tokens[i] = names.setdefault(i, tokens[i].decode(errors="replace")).encode()
         elif kind is Kind.BYTE:
             tokens[i] = bytes((int(model.piece(i)[3:5], 16),))
     escapes = model.normalizer["escape_whitespaces"]
-    replaces = escapes and (model.conventions is None or model.conventions.escapes)
     return Material(
         tokens=tokens,
         kinds=kinds,
@@ -137,9 +138,9 @@ def codepoint_material(special_tokens: Mapping[str, int], model: CodePointModel,
         halves=lambda: _halves(parts, len(tokens)),
         symbol_ids=parts.symbol_ids(),
         in_characters=True,
-        escapes_spaces=replaces,
+        escapes_spaces=escapes,
         marks_stand_for_spaces=escapes and not parts.marks_spaces,
-        always_found=_always_found(model, tokens, replaces),
+        always_found=_always_found(model, tokens, escapes),
         make_keeps=partial(_keeps_characters, model),
     )
 
@@ -147,12 +148,15 @@ def codepoint_material(special_tokens: Mapping[str, int], model: CodePointModel,
 def _always_found(model: CodePointModel, tokens: list[bytes], escapes_spaces: bool) -> list[bytes]:
     """List the names that are found wherever they occur in normalized text.
 
-    sentencepiece finds user-defined pieces there. A name has spaces in place of U+2581: a name with spaces is
-    listed only if normalization escapes spaces, because then U+2581 matches both. The added tokens of a
-    tokenizer.json are found in the text before normalization. Without a charsmap, it differs from normalized text
-    only by spaces and U+2581, so names without these are listed; with a charsmap, none.
+    sentencepiece finds user-defined pieces there, except that in a unigram model a piece around one may win: sums
+    of scores are rounded. A name has spaces in place of U+2581: a name with spaces is listed only if normalization
+    escapes spaces, because then U+2581 matches both. The added tokens of a tokenizer.json are found in the text
+    before normalization. Without a charsmap, it differs from normalized text only by spaces and U+2581, so names
+    without these are listed; with a charsmap, none.
     """
     if model.conventions is None:
+        if model.trainer["model_type"] == "unigram":
+            return []
         listed = [tokens[i] for i, kind in enumerate(model.types) if kind == PieceType.USER_DEFINED]
         return [name for name in listed if escapes_spaces or b" " not in name]
     if model.normalizer["precompiled_charsmap"]:
@@ -170,7 +174,7 @@ def _keeps_characters(model: CodePointModel) -> Callable[[str], bool] | None:
     """Return a function that tells whether each character of a text can occur in normalized text; None: no rules.
 
     A rule for a single character replaces it wherever it occurs (unless a longer rule does). So it does not occur
-    in normalized text, unless a rule produces it.
+    in normalized text, unless a rule produces it or it is in a user-defined piece, which no rule changes.
     """
     charsmap = model.normalizer["precompiled_charsmap"]
     if not charsmap:
@@ -178,5 +182,6 @@ def _keeps_characters(model: CodePointModel) -> Callable[[str], bool] | None:
     from fastbpe.normalization.sentencepiece_rules import decompile_rules
 
     rules = decompile_rules(charsmap)
-    gone = {before for before in rules if len(before) == 1}.difference(*rules.values()) - {" ", METASPACE}
-    return gone.isdisjoint
+    symbols = [piece.decode(errors="replace") for piece in pieces_of(model, PieceType.USER_DEFINED).values()]
+    gone = {before for before in rules if len(before) == 1}.difference(*rules.values(), *symbols)
+    return (gone - {" ", METASPACE}).isdisjoint  # the normalizer itself also writes these two
