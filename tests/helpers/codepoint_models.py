@@ -12,6 +12,7 @@ import sentencepiece
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.formats.sentencepiece import protobuf, specs
 from fastbpe.model import CodePointModel, pack_pieces
+from fastbpe.normalization.sentencepiece_rules import compile_rules
 from helpers.shared_data import data_file
 
 PUBLISHED = {
@@ -53,6 +54,12 @@ def trained(sentences: Sequence[str | bytes], **options: Any) -> bytes:
         **{"model_type": "bpe", "hard_vocab_limit": False, "minloglevel": 2, **options},
     )
     return file.getvalue()
+
+
+def rules_that_cut_characters() -> bytes:
+    """Return a charsmap that turns "x" into a lead byte of UTF-8, as only a damaged file does."""
+    charsmap = compile_rules({"x": "y"})
+    return charsmap[:-2] + b"\xe3\0"
 
 
 def model_of(

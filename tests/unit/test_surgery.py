@@ -13,7 +13,8 @@ import pytest
 
 import fastbpe
 from fastbpe import AddedToken, SpecialTokenError, Tokenizer, VocabularyError
-from fastbpe.model import Model
+from fastbpe.model import Model, PieceType
+from helpers.codepoint_models import model_of
 from helpers.shared_data import BYTES, corpus, data_file, published
 
 TEXT = ["low lower lowest new newer newest wide wider widest"] * 3
@@ -303,6 +304,21 @@ def test_llama_with_chinese_pieces_has_no_unreachable_or_double_piece(tmp_path: 
     assert n_new < n_old
 
 
+def test_merging_replays_long_pieces_in_linear_time() -> None:
+    def points(*texts: str) -> Tokenizer:
+        listed = [(text.encode(), -float(i), PieceType.NORMAL) for i, text in enumerate(texts)]
+        return fastbpe.load(
+            model_of([(b"<unk>", 0.0, PieceType.UNKNOWN), *listed], normalizer={"add_dummy_prefix": False})
+        )
+
+    lengths = [*(2**i for i in range(12)), *(2**11 + 2**i for i in range(11))]
+    a, b = points(*("ab" * n for n in lengths), "a", "b"), points("ba", "ab", "a", "b")
+    start = time.process_time()
+    merged, _ = fastbpe.merge_vocabularies(a, b)  # "ba" would keep all but "ab" from being made, so it comes last
+    assert merged.encode("ab" * lengths[-1]) == [len(lengths)]
+    assert time.process_time() - start < 3
+
+
 # Added tokens of both vocabularies
 
 
@@ -362,6 +378,18 @@ def test_whole_piece_with_a_character_that_is_no_token_stays() -> None:
         old.without_tokens(["za"])
     assert old.without_tokens(["ab"]).tokenizer.vocab == [b"a", b"b", b"za"]
     assert old.prune(keep=3).tokenizer.vocab == [b"a", b"b", b"za"]
+
+
+def test_last_ordinary_token_stays() -> None:
+    added = {"id": 1, "content": "<s>", "special": True} | dict.fromkeys(
+        ["single_word", "lstrip", "rstrip", "normalized"], False
+    )
+    model = {"type": "WordLevel", "vocab": {"ab": 0}, "unk_token": "[UNK]"}
+    old = fastbpe.load(json.dumps({"model": model, "added_tokens": [added]}).encode())
+    with pytest.raises(VocabularyError, match="no ordinary token would be left; keep one"):
+        old.without_tokens(["ab"])
+    with pytest.raises(VocabularyError, match="no ordinary token would be left; keep one"):
+        old.prune(keep=1)
 
 
 def test_many_listed_tokens_that_depend_on_a_removed_one_are_removed_in_seconds() -> None:

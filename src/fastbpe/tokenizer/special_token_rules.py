@@ -289,8 +289,7 @@ def make_matcher(names: Iterable[str], ids: Mapping[str, int], every: str | None
     """
     names = [*names]
     check_names(names)
-    ordered = sorted(names)
-    made = SpecialMatcher([name.encode() for name in ordered], [ids.get(name, 0) for name in ordered])
+    made = SpecialMatcher([name.encode() for name in names], [ids.get(name, 0) for name in names])
     if every is not None:
         made.every = every
     return made

@@ -18,7 +18,7 @@ from fastbpe._core.text.utf8_text import has_surrogates
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType
 from fastbpe.tokenizer.families.codepoint_tables import make_normalizer, token_encoder
-from fastbpe.tokenizer.families.symbol_merging import NO_SYMBOL, merge_all, merge_steps
+from fastbpe.tokenizer.families.symbol_merging import NO_SYMBOL, merge_all
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from helpers.codepoint_models import hard_text, model_of
 from helpers.sampling import FULL
@@ -288,9 +288,13 @@ def test_merging_with_a_heap_equals_merging_step_by_step(until: int) -> None:
         symbols = [generator.choice([97, 98, 99]) for _ in range(generator.randrange(12))]
         merged, starts = merge_all(symbols, vocabulary, until=until)
         expected = [*symbols]
-        steps = merge_steps(expected, vocabulary)
-        while len(expected) > until and next(steps, None) is not None:
-            pass
+        while len(expected) > until:
+            pairs = [vocabulary.pair(left, right) for left, right in pairwise(expected)]
+            found = [(pair[0], at, pair[1]) for at, pair in enumerate(pairs) if pair is not None]
+            if not found:
+                break
+            _, at, made = min(found)
+            expected[at : at + 2] = [made]
         assert merged == expected
         parts = [symbols[start:end] for start, end in pairwise([*starts, len(symbols)])]
         assert [b"".join(map(tokens.__getitem__, part)) for part in parts] == [tokens[i] for i in merged]

@@ -11,6 +11,8 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer
+from fastbpe.model import PieceType
+from helpers.codepoint_models import model_of, rules_that_cut_characters
 from helpers.shared_data import BYTES
 
 TEXTS = ["ab", "caf\u00e9 e\u0301", "a  b", "ABC abc", "\u212b"]
@@ -81,6 +83,14 @@ def test_normalizer_of_a_code_point_model_is_dropped(tmp_path: Path) -> None:
     assert {"\ufb01", "  a  b "} <= {difference.text for difference in done.changed}
     plain = fastbpe.load(tmp_path / "a.gguf")
     assert plain.encode("ab fi abc") == tokenizer.encode("ab \ufb01  abc")
+
+
+def test_rules_that_cut_characters_are_dropped(tmp_path: Path) -> None:
+    pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"x", 0.0, PieceType.NORMAL)]
+    tokenizer = fastbpe.load(model_of(pieces, normalizer={"precompiled_charsmap": rules_that_cut_characters()}))
+    done = tokenizer.export(tmp_path / "a.model", drop=["normalizer"])
+    assert done is not None
+    assert "x" in [difference.text for difference in done.changed]
 
 
 def test_text_that_the_normalizer_does_not_change_must_keep_its_ids(

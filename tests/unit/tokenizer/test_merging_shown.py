@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 import fastbpe
 from fastbpe import Tokenizer
+from fastbpe.model import PieceType
 from fastbpe.tokenizer.shown.merging_shown import MergedPiece, merged_pieces
+from helpers.codepoint_models import model_of, rules_that_cut_characters
 from helpers.shared_data import BYTES, corpus, data_file, published
 
 #: "ab", "abc" and "bcab" by ranks; "bcab" is not a result of merging "bcab", but a piece that is found whole.
@@ -45,6 +47,13 @@ def test_merges_end_with_the_tokens_of_encode(tokenizer: Tokenizer, text: str) -
 @given(text=st.text(st.sampled_from("abcdel \n"), max_size=20))
 def test_merges_of_characters_end_with_the_pieces_of_encode(text: str) -> None:
     assert ends(POINTS, text) == [POINTS.id_to_token(i) for i in POINTS.encode_ordinary(text)]
+
+
+def test_rules_that_cut_characters_make_them_unknown() -> None:
+    pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"a", 0.0, PieceType.NORMAL), (b"b", 0.0, PieceType.NORMAL)]
+    normalizer = {"precompiled_charsmap": rules_that_cut_characters(), "add_dummy_prefix": False}
+    tokenizer = fastbpe.load(model_of(pieces, normalizer=normalizer))
+    assert [piece.symbols for piece in merged_pieces(tokenizer, "axb")] == [[b"a"], ["\ufffd".encode()], [b"b"]]
 
 
 def test_piece_that_is_a_token_says_so() -> None:

@@ -289,6 +289,14 @@ def test_id_map_keeps_old_ids_and_starts_new_rows_from_the_old_ids_of_their_symb
         id_map.resize(numpy.zeros((8, 2)))
 
 
+def test_id_map_of_doubled_merges_takes_the_first_old_ids() -> None:
+    doubled = [(i, i) for i in range(5, 33)]  # the last one joins 2**28 times the ids 4 and 2
+    old = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
+    id_map = SequenceTokenizer.from_merges([(0, 1), (4, 2), *doubled], base_size=4).id_map(old)
+    assert id_map.init_from[5:8] == ((4, 2), (4, 2) * 2, (4, 2) * 4)
+    assert id_map.init_from[-1] == (4, 2) * 512
+
+
 @pytest.mark.parametrize(
     ("merges", "base_size"), [([(0, 1), (4, 3)], 4), ([(0, 1), (4, 2), (5, 5)], 4), ([(0, 1), (4, 2)], 5)]
 )

@@ -60,7 +60,7 @@ def _of_code_points(tokenizer: Exportable, source: CodePointModel) -> tuple[Expo
     values = {name: value for name, value in spec.values.items() if name not in dropped}
     values |= {"name": "identity", "remove_extra_whitespaces": False}
     plain = source._replace(normalizer=spec.with_values(values), serialized=b"")
-    return tokenizer._remake(plain), lambda text: normalizer.normalize(text.encode()).decode()
+    return tokenizer._remake(plain), lambda text: normalizer.normalize(text.encode()).decode(errors="replace")
 
 
 def compare(

@@ -39,8 +39,8 @@ _SUPERBPE = (
     {"type": "ByteLevel", "use_regex": False},
 )
 _OTHER_DIGITS = (
-    "llama.cpp cuts numbers by threes only if they have the digits 0 to 9: a text with four or more other digits in "
-    "a row, such as Arabic ones, may get other ids"
+    "llama.cpp cuts numbers by threes only if they have the digits 0 to 9: a text with four or more other digits "
+    "in a row, such as Arabic ones, may get other ids"
 )
 _LONGEST_WORD = 1 << 20  # characters: a limit on words above this affects no real text, so nothing warns of it
 

@@ -143,7 +143,7 @@ def _conversion(model: CodePointModel, other: Model, names: Sequence[str]) -> Ot
             symbols=symbols,
         )
         normalize = (
-            lambda text: rules.normalize(text.encode()).decode(),
+            lambda text: rules.normalize(text.encode()).decode(errors="replace"),
             Precompiled(base64.b64encode(charsmap).decode()),
         )
     return OtherSums(normalize, names, (*doubles, *singles[len(doubles) :]))

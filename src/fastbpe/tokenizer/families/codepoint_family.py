@@ -136,15 +136,16 @@ class CodePointFamily(Family):
 
     @cached_property
     def normalizer(self) -> Normalizer:
-        # A tokenizer.json always has the piece U+2581, so its symbols have spaces: this needs no parts.
-        marks_spaces = self._model.conventions is not None or self.parts.marks_spaces
+        # A tokenizer.json always has the piece U+2581, so its symbols have spaces: loading needs no parts.
+        is_json = self._model.conventions is not None and not self._model.runs_in_python
+        marks_spaces = is_json or self.parts.marks_spaces
         return make_normalizer(self._model, marks_to_spaces=marks_spaces)
 
     def normalized(self, text: str) -> str:
-        """Change a text between added tokens as encoding does."""
+        """Change a text between added tokens as encoding does. Rules of a damaged file may leave U+FFFD."""
         if self._text_rules is not None:
             text = self._text_rules.change(text)
-        return self.normalizer.normalize(text.encode()).decode()
+        return self.normalizer.normalize(text.encode()).decode(errors="replace")
 
     def pieces(self, encoder: Encoder, text: str | bytes) -> list[tuple[int, int]]:
         n = len(text if isinstance(text, str) else to_utf8(text).decode())

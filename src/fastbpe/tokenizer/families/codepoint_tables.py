@@ -22,7 +22,7 @@ from fastbpe.formats import merges_as_scores
 from fastbpe.formats.sentencepiece import piece_messages
 from fastbpe.model import BYTE_DECODERS, METASPACE, AddedToken, CodePointModel, Conventions, PieceType
 from fastbpe.tokenizer.families import unigram_tables
-from fastbpe.tokenizer.families.symbol_merging import NO_SYMBOL, merge_all
+from fastbpe.tokenizer.families.symbol_merging import merge_all, symbols_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
         drops_bytes=False,
     )
     if is_unigram:
-        code_points.expand([[unknown]] * len(code_points.expanded))  # no text contains them
+        # No text becomes such a symbol, but `symbol_ids` must show that it has no id of its own.
+        code_points.expand([[unknown]] * len(code_points.expanded))
     elif code_points.expanded:
         code_points.expand(
             _Expansions(merging, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded)
@@ -221,7 +222,7 @@ def _fallback_ids(model: CodePointModel) -> tuple[int, list[int] | None]:
         return unknowns[0], None
     by_name = {piece: i for i, piece in pieces_of(model, PieceType.BYTE).items()}
     unknown = unknowns[0] if unknowns else 0
-    # Some files lack the byte of a character that is a piece, and so never falls back.
+    # Some files lack the byte of a character that is a piece, and so never falls back: then `unknown` is not used.
     return unknown, [by_name.get(b"<0x%02X>" % byte, unknown) for byte in range(256)]
 
 
@@ -423,8 +424,7 @@ class _Expansions:
         If merging the text by itself does not make a symbol, merging it within a longer text does not either.
         """
         characters = text.decode()
-        found = [self._vocabulary.find(character) for character in characters]
-        symbols = [NO_SYMBOL if symbol is None else symbol for symbol in found]
+        symbols = symbols_in(map(str.encode, characters), self._vocabulary)
         _, starts = merge_all(symbols, self._vocabulary, until=2)
         if len(starts) != 2:
             return None

@@ -194,7 +194,7 @@ class StepDecoding:
             and not plan.after
             and not plan.has_bytes
             and not isinstance(plan.as_bytes, ByteFallback)
-            and self._bytes_of([REPLACEMENT]) == [REPLACEMENT.encode()]
+            and self._bytes_of([REPLACEMENT]) == [REPLACEMENT.encode()]  # the reader's text of an unknown id
         )
         reader = self._skipping if skip and is_plain else self._decoder if is_plain else self._spelled
         if is_plain:
@@ -266,7 +266,10 @@ class StepDecoding:
     def _decoder_of(
         self, texts: Sequence[bytes], left_out: Collection[int] = (), *, joins: bool = True
     ) -> Decoder:
-        """Return a decoder for the bytes of each id. left_out: ids that become nothing."""
+        """Return a decoder for the bytes of each id. left_out: ids that become nothing.
+
+        Without bytes, an id counts as unknown to the Decoder, unless it is listed as special.
+        """
         nothing = [i for i, text in enumerate(texts) if not text and self._known[i]]
         nothing += [i for i in left_out if 0 <= i < len(texts) and self._known[i]]
         ends = array("I", accumulate(map(len, texts))).tobytes()

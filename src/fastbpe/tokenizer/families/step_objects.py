@@ -58,6 +58,7 @@ def spelled(spelling: Spelling | None) -> SpelledSymbols | None:
     return SpelledSymbols(
         prefix=spelling.prefix.encode(),
         suffix=spelling.suffix.encode(),
+        # Only a BPE model without an unknown token leaves characters out; others raise an error.
         unknown_id=None if spelling.unknown_token is None and spelling.kind == "BPE" else spelling.unknown,
         fuses=spelling.fuses,
         byte_ids=[*spelling.byte_ids] if spelling.byte_ids else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.merge.sequence_vocabulary import MAX_SEQUENCE_IDS
 from fastbpe._utils.arguments import integer
@@ -12,7 +12,11 @@ from fastbpe.errors import SpecialTokenError, VocabularyError
 from fastbpe.formats.byte_order import little_endian
 from fastbpe.formats.sequence_tokenizer_file import SequenceModel
 
+if TYPE_CHECKING:
+    from fastbpe.vocabularies.id_map import IdMap
+
 MAX_BASE_SIZE = 1 << 20  # base symbols
+_MAX_STARTS = 1 << 10  # old ids from which a row starts: n merges, each of the one before with itself, join 2**n
 
 
 def model_of_pairs(base_size: object, merges: Iterable[tuple[int, int]]) -> SequenceModel:
@@ -78,14 +82,26 @@ def _packed(flat: array[int]) -> bytes:
     return bytes(little_endian(flat.tobytes(), 4))
 
 
-def spelled_in_old(merges: Iterable[tuple[int, int]], n_old: int) -> dict[int, tuple[int, ...]]:
-    """Return, for each new id, the old ids that its merges join.
+def extension_map(
+    n_old: int,
+    n_vocab_old: int,
+    n_vocab_new: int,
+    merges: Iterable[tuple[int, int]],
+    special_old: Mapping[str, int],
+    special_new: Mapping[str, int],
+) -> IdMap:
+    """Return the map to a tokenizer that extends another; see `SequenceTokenizer.id_map`.
 
-    merges: the merges that make the new ids, which begin at n_old.
-    n_old: number of old ids.
+    n_old: number of symbols and merges of the old one.
+    merges: the additional merges, which make the ids from n_old on.
     """
-    found: dict[int, tuple[int, ...]] = {}
+    from fastbpe.vocabularies.id_map import NONE, IdMap  # here: few programs need it
+
+    new_to_old = [*range(n_old), *[NONE] * (n_vocab_new - n_old)]
+    for name, token_id in special_new.items():
+        new_to_old[token_id] = special_old.get(name, NONE)
+    init_from: dict[int, tuple[int, ...]] = {}
     for token_id, pair in enumerate(merges, n_old):
-        left, right = (found.get(part, (part,)) for part in pair)
-        found[token_id] = left + right
-    return found
+        left, right = (init_from.get(part, (part,)) for part in pair)
+        init_from[token_id] = (left + right)[:_MAX_STARTS]
+    return IdMap(n_vocab_old, new_to_old, init_from)

@@ -21,8 +21,8 @@ from fastbpe.tokenizer.sequences.sequence_batches import expand_batch, expand_on
 from fastbpe.tokenizer.sequences.sequence_models import (
     check_base_size,
     checked_special,
+    extension_map,
     model_of_pairs,
-    spelled_in_old,
 )
 
 if TYPE_CHECKING:
@@ -108,13 +108,11 @@ class SequenceTokenizer:
         ...     SequenceTokenizer.load(f"{folder}/codes.fbpe").encode([0, 1, 2])
         [4, 2]
         """
-        if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
-            return cls._of_file(path_or_bytes, "<bytes>")
-        where = os.fspath(path_or_bytes)
-        return cls._of_file(map_file(where), where)
-
-    @classmethod
-    def _of_file(cls, data: Any, where: str) -> SequenceTokenizer:
+        data: Any = path_or_bytes
+        where = "<bytes>"
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            where = os.fspath(data)
+            data = map_file(where)
         try:
             return cls(file.parse(data, where))
         except (VocabularyError, SpecialTokenError) as error:
@@ -364,7 +362,7 @@ class SequenceTokenizer:
 
         Symbols and old merges keep their ids. If both tokenizers have a special token, its new row is a copy of
         its old row, even if its id differs. The row of a new merge starts as the mean of the rows of the old ids
-        into which it can be taken apart; an id that occurs twice counts twice.
+        into which it can be taken apart, or of the first 1,024 of them; an id that occurs twice counts twice.
 
         Args:
             old: the base that was passed to `train`, or a tokenizer with the same symbols and the first merges of
@@ -376,8 +374,6 @@ class SequenceTokenizer:
         >>> id_map, id_map.init_from[5:]
         (<fastbpe.IdMap from 5 ids to 7: 5 kept, 0 removed, 2 new>, ((4, 4), (4, 4, 2)))
         """
-        from fastbpe.vocabularies.id_map import NONE, IdMap  # here: few programs need it
-
         if not isinstance(old, SequenceTokenizer):
             raise TypeError(f"old must be a SequenceTokenizer, not {type(old).__name__}")
         if self.base_size != old.base_size or not self._model.merges.startswith(old._model.merges):
@@ -386,10 +382,8 @@ class SequenceTokenizer:
                 "must be the merges of old"
             )
         n_old = old._vocabulary.n_ids
-        new_to_old = [*range(n_old), *[NONE] * (self.n_vocab - n_old)]
-        for name, token_id in self._special.items():
-            new_to_old[token_id] = old._special.get(name, NONE)
-        return IdMap(old.n_vocab, new_to_old, spelled_in_old(self.merges[n_old - old.base_size :], n_old))
+        merges = self.merges[n_old - self.base_size :]
+        return extension_map(n_old, old.n_vocab, self.n_vocab, merges, old._special, self._special)
 
     # Writing and comparing
 
@@ -500,8 +494,7 @@ class SequenceTokenizer:
         n_special = f" ({len(self._special)} special)" if self._special else ""
         return (
             f"<fastbpe.SequenceTokenizer of {counted(self.base_size, 'symbol')}, "
-            f"{counted(self.vocab_size, 'token')}{n_special}, "
-            f"{self.fingerprint[:12]}>"
+            f"{counted(self.vocab_size, 'token')}{n_special}, {self.fingerprint[:12]}>"
         )
 
 

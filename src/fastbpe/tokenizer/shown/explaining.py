@@ -10,7 +10,6 @@ import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 from typing import Protocol
 
 from fastbpe._core.merge.vocabulary import Vocabulary
@@ -21,6 +20,7 @@ from fastbpe._utils.short_reprs import fields_repr, html_text, short_repr
 from fastbpe.display.shown_tokens import Viewed
 from fastbpe.tokenizer.families.family import Family
 from fastbpe.tokenizer.families.merged_tokens import MergedTokens
+from fastbpe.tokenizer.families.symbol_merging import merge_steps, symbols_in
 from fastbpe.vocabularies.material import shown_token
 
 _N_SHOWN = 50  # pieces, merges of a piece, and changes that `print` shows
@@ -266,32 +266,9 @@ def _merges(merged: MergedTokens, wholes: list[bytes]) -> Iterator[Merge]:
 
 def _merges_by(merged: MergedTokens, vocabulary: Vocabulary, parts: list[bytes]) -> Iterator[Merge]:
     """Merge symbols with the pairs of a vocabulary, and yield the merges in order. Changes the list `parts`."""
-    symbols = [vocabulary.find(part) for part in parts]
-    n = len(parts)
-    before, after = [*range(-1, n - 1)], [*range(1, n + 1)]
-
-    def pair(left: int) -> tuple[int, int, int, int, int] | None:
-        """Return (priority, index, both symbols, merged symbol) of the pair at index `left`, or None."""
-        a, b = symbols[left], symbols[after[left]] if after[left] < n else None
-        found = None if a is None or b is None else vocabulary.pair(a, b)
-        return None if found is None or a is None or b is None else (found[0], left, a, b, found[1])
-
-    heap = [found for left in range(n) if (found := pair(left)) is not None]
-    heapify(heap)
-    while heap:
-        priority, left, a, b, symbol = heappop(heap)
-        right = after[left]
-        if symbols[left] != a or right == n or symbols[right] != b:
-            continue  # another merge took one of the two
+    for left, right, symbol, priority in merge_steps(symbols_in(parts, vocabulary), vocabulary):
         yield Merge(parts[left], parts[right], priority)
         parts[left] = parts[left] + parts[right] if merged.spelling is None else merged.tokens[symbol]
-        symbols[left], symbols[right] = symbol, None
-        after[left] = after[right]
-        if after[left] < n:
-            before[after[left]] = left
-        for place in (before[left], left):
-            if place >= 0 and (found := pair(place)) is not None:
-                heappush(heap, found)
 
 
 def _changes(tokenizer: Explained, text: str, ids: list[int], spans: Spans) -> Iterator[Change]:
@@ -305,7 +282,7 @@ def _changes(tokenizer: Explained, text: str, ids: list[int], spans: Spans) -> I
     start = at = 0
     last: tuple[int, int, int, int] | None = None  # (start, end, at, stop) of a change that the next may continue
     for end, stop in [*_common_places(tokenizer, decoded, ids, spans), (len(text), len(decoded))]:
-        if end < start or stop < at:
+        if end < start or stop < at:  # tokens that share a character
             continue
         change = _trimmed(text, decoded, start, end, at, stop)
         if change is not None and last is not None and (last[1], last[3]) == (change[0], change[2]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import to_utf8
@@ -80,7 +80,7 @@ def _with_superwords(
 
     def end_run() -> None:
         symbols = [symbol for symbol in map(vocabulary.find, map(_token_of, run)) if symbol is not None]
-        for at, merged, priority in merge_steps(symbols, superwords):
+        for at, merged, priority in _steps(symbols, superwords):
             left, right = run[at : at + 2]
             # First the left piece becomes one symbol, so the symbols of the right one begin at index 1.
             merges = [*left.merges, *(merge._replace(at=merge.at + 1) for merge in right.merges)]
@@ -144,7 +144,15 @@ def _merged(
     tokens = [data for data, _ in base]
     symbols = [symbol for _, symbol in base]
     merges = []
-    for at, merged, priority in merge_steps(symbols, vocabulary):
+    for at, merged, priority in _steps(symbols, vocabulary):
         tokens[at : at + 2] = [tokens[at] + tokens[at + 1]]
         merges.append(Merge(at, tokens[at], ids[merged], priority))
     return MergedPiece([data for data, _ in base], merges, whole)
+
+
+def _steps(symbols: list[int], vocabulary: Vocabulary) -> Iterator[tuple[int, int, int]]:
+    """Merge symbols, and yield (index of the left one among those left, the new symbol, the priority)."""
+    places = [*range(len(symbols))]
+    for left, right, merged, priority in merge_steps(symbols, vocabulary):
+        places.remove(right)
+        yield places.index(left), merged, priority

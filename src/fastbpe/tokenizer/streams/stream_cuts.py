@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 #: longer than encoding the text.
 NEARBY_CHARACTERS = 1 << 12
 BEFORE = "a"  # placeholder for the text before a cut, which no step reads
-_UNITS_OF_CHARACTER = 2  # a str may contain a character as two surrogates
 Near = Callable[[str, int, int], int]  # (text, start, near): see PairCuts.near
 
 
@@ -164,8 +163,8 @@ class GrowingText:
         self._allowed, self._disallowed = allowed, disallowed
         # Disallowed tokens are looked for in new text and at its ends only: cuts may lie inside them.
         self._near = near_of(self._pipeline, pairs, allowed)
-        tokens = [] if disallowed is None else disallowed.tokens
-        self._overlap = _UNITS_OF_CHARACTER * max(map(len, tokens), default=1)
+        # A token has at least as many bytes as characters, even if a str has some of these as two surrogates.
+        self._overlap = max(map(len, [] if disallowed is None else disallowed.tokens), default=1)
         self._reset()
 
     def _reset(self) -> None:

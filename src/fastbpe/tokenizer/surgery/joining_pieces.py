@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 
 from fastbpe.errors import SpecialTokenError, VocabularyError
 from fastbpe.model import CodePointModel, PieceType, pack_pieces
-from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, build, by_scores, make_normalizer
+from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, Parts, build, by_scores, make_normalizer
+from fastbpe.tokenizer.families.symbol_merging import merge_steps, symbols_in
 from fastbpe.tokenizer.surgery.token_makers import characters, mergeable, piece_makers
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.vocabularies.makers import with_makers
@@ -73,8 +74,7 @@ class PieceJoining:
             broken = [a.piece(i) for i in makers if i not in made]
             if not broken:
                 break
-            in_way = _in_way(broken, levels, {*new}, parts.marks_spaces)
-            levels = moved_behind(levels, in_way)
+            levels = moved_behind(levels, _in_way(broken, new, parts))
         kept = self._reachable(model, made, new)
         if len(kept) < len(new):
             there = {*kept} | {*a.pieces}
@@ -165,28 +165,19 @@ def _with(a: CodePointModel, new: Sequence[bytes], levels: Levels[bytes]) -> Cod
     )
 
 
-def _in_way(broken: Iterable[bytes], levels: Levels[bytes], new: set[bytes], marks_spaces: bool) -> set[bytes]:
+def _in_way(broken: Iterable[bytes], new: Iterable[bytes], parts: Parts) -> set[bytes]:
     """Return the new pieces that merging makes in place of pieces that it no longer makes."""
 
     def as_merged(piece: bytes) -> bytes:
         """Write a piece as its symbol, which may contain spaces in place of U+2581."""
-        return piece.replace(METASPACE_UTF8, b" ") if marks_spaces else piece
+        return piece.replace(METASPACE_UTF8, b" ") if parts.marks_spaces else piece
 
-    names = {as_merged(piece): piece for level in levels for piece in level}
-    priorities = {as_merged(piece): number for number, level in enumerate(levels) for piece in level}
-    found = set()
-    for piece in broken:
-        parts = characters(as_merged(piece))
-        while True:
-            pairs = [
-                (priorities[pair[0] + pair[1]], at)
-                for at, pair in enumerate(pairwise(parts))
-                if pair[0] + pair[1] in priorities
-            ]
-            if not pairs:
-                break
-            _, at = min(pairs)
-            parts[at : at + 2] = [parts[at] + parts[at + 1]]
-            if names[parts[at]] in new:
-                found.add(names[parts[at]])
-    return found
+    names, texts = {as_merged(piece): piece for piece in new}, parts.vocabulary.tokens()
+    return {
+        names[texts[symbol]]
+        for piece in broken
+        for _, _, symbol, _ in merge_steps(
+            symbols_in(characters(as_merged(piece)), parts.vocabulary), parts.vocabulary
+        )
+        if texts[symbol] in names
+    }

@@ -45,7 +45,7 @@ class ByteRemoval:
         self._tokens = vocabulary.tokens()
         self._by_ranks, self.makers = self._rules(model, vocabulary)
         self._names = {token.content: token.id for token in special.added} | special.ids
-        self.n_vocab = max(len(self._tokens), *(i + 1 for i in self._names.values()), 0)
+        self.n_vocab = max([len(self._tokens), *(i + 1 for i in self._names.values())])
 
     @cached_property
     def ranked(self) -> list[int]:
@@ -111,9 +111,12 @@ class ByteRemoval:
             each token that a merge makes → the ids of the two tokens that it joins. Both have old ids.
 
         Raises:
-            VocabularyError: a removed token contains a byte or character that is not a token by itself.
+            VocabularyError: a removed token contains a byte or character that is not a token by itself, or no
+                ordinary token would be left.
         """
         kept = [b"" if i in drop else token for i, token in enumerate(self._tokens)]
+        if not any(kept):
+            raise VocabularyError("no ordinary token would be left; keep one")
         if self._by_ranks:
             made: Mapping[int, tuple[int, int]] = recover_merges(self._vocabulary(kept))
             pairs = [(*pair, i) for i, pair in made.items()]

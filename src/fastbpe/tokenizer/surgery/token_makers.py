@@ -39,7 +39,7 @@ def piece_makers(model: CodePointModel, parts: Parts) -> dict[int, tuple[int, in
             ids[piece.replace(METASPACE_UTF8, b" ") if parts.marks_spaces else piece] = i
     of_symbol = [ids.get(token, NO_ID) for token in parts.vocabulary.tokens()]
     made = symbol_makers(parts.vocabulary)
-    if model.merges and parts.vocabulary.n_ids:  # listed: the best first
+    if model.merges:  # listed: the best first
         # pair() finds each of them: `or` only tells the type checker so.
         priorities = {symbol: parts.vocabulary.pair(*pair) or (0, 0) for symbol, pair in made.items()}
         made = dict(sorted(made.items(), key=lambda item: priorities[item[0]]))
