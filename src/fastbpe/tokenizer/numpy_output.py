@@ -101,6 +101,8 @@ def _end_to_end(numpy: Any, lists: Sequence[Sequence[int]]) -> tuple[Any, Any]:
 def in_dtype(numpy: Any, ids: Any, wanted: Any, out: Ids | None, n_vocab: int) -> Any:
     """Convert uint32 ids to a dtype, from `check_output`, in a new array or in the first items of `out`.
 
+    n_vocab: one more than the greatest possible id; only a dtype below it needs a look at the ids.
+
     Raises ValueError if `out` is too small, or the dtype is too small for an id; nothing is written then.
     """
     if out is not None and len(ids) > len(out):

@@ -51,7 +51,7 @@ _SPARE_IDS = 8  # ids to look beyond the limit: cutting a text may change the id
 _MAX_GUESSES = 8  # guesses before bisection: guesses may approach the limit in small steps only
 _MAX_GROWTH = 16  # factor by which a size may grow at once: a few tokens say little about the text after them
 _END_SEARCH_IDS = 200  # with this room or more, most guesses count only the end of the part again
-_END_MARGIN = 128  # characters to count before the end searched: after them, the tokens equal the whole text's
+_END_MARGIN = 128  # characters to count before the end searched: after them, tokens rarely differ from the whole's
 _END_FRACTION = 16  # only the end is searched once a guess is wrong by at most 1/16 of the part
 
 #: Counts the ids from the cut `near` to a position, at most one more than the limit: (position, limit) -> n_ids.

@@ -60,7 +60,7 @@ class ByteFamily(Family):
         self._vocabulary = Vocabulary(
             **tables,
             whole_piece_first=model.whole_piece_first,
-            drops_bytes=model.drops_bytes or has_symbols,
+            drops_bytes=model.drops_bytes or has_symbols,  # tokens that do not merge may lack bytes
             spelled=None if has_symbols else step_objects.spelled(model.spelling),
             segmenter=step_objects.segmenter(model, tables["token_bytes"], tables["token_ends"]),
         )

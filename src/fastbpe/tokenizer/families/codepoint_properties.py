@@ -64,9 +64,7 @@ def fingerprint_of(model: CodePointModel) -> str:
     if model.added_tokens:
         options.append([tuple(token) for token in model.added_tokens])
     if model.conventions is not None:
-        # The last two fields count only if they are set.
-        n_stated = 8 if model.conventions.cleans_up else 7 if model.conventions.symbols else 6
-        options.append(model.conventions[:n_stated])
+        options.append(tuple(model.conventions))
     if model.unnumbered:
         options.append([*map(tuple, model.unnumbered)])
     digest = hashlib.sha256(repr(("codepoint", options)).encode())

@@ -95,7 +95,8 @@ def _is_in_order(model: Model) -> bool:
 def _may_follow(model: Model) -> bool:
     """Tell whether ranks may decide the merges; if not, skip the other checks.
 
-    Unless whole pieces are looked up first, the last merge must make the last token.
+    With ranks, every token is found as a whole piece, and merges have the order of the tokens that they make. So
+    unless the model looks up whole pieces, too, its last merge must make its last token.
     """
     if model.whole_piece_first:  # then tokens without a merge may follow
         return True

@@ -62,9 +62,8 @@ def spelled_characters(model: CodePointModel, parts: Parts) -> dict[int, list[in
         guarded.update(i for i, kind in enumerate(model.types) if kind == PieceType.USER_DEFINED)
     ids = parts.symbol_ids()
     usable = merged_ids(model) - guarded
-    symbol_of = {token_id: symbol for symbol, token_id in enumerate(ids)}
     spelled = {}
-    for token_id in sorted(guarded & symbol_of.keys()):
+    for token_id in guarded.intersection(ids):  # merging makes no other ids
         text = model.piece(token_id).decode("utf-8", "replace")
         if model.types[token_id] == PieceType.UNKNOWN or len(text) == 1 or not text.strip(blanks() + METASPACE):
             continue

@@ -63,6 +63,7 @@ def files_of(inputs: Any) -> list[Path]:
 
 
 def _is_taken(path: AnyPath) -> bool:
+    """Tell whether a file of a folder is read. A .json file there describes an array."""
     return path.suffix in _ARRAYS or named(path)[0] not in ("", "json")
 
 
