@@ -167,6 +167,21 @@ def test_pegasus_without_its_unknown_token_is_refused(tmp_path: Path) -> None:
         fastbpe.load(tmp_path)
 
 
+def test_token_keeps_the_flags_of_added_tokens_json_although_the_class_moves_ids(tmp_path: Path) -> None:
+    """MBart50 moves <pad> from 3 to 4; added_tokens.json has <mask> there, without the class's lstrip."""
+    vocab = [[piece, 0.0] for piece in ("<s>", "</s>", "<unk>", "<pad>", "▁", "a", "▁a")]
+    added = [tokenizer_json.added(3, "<pad>", special=True)]
+    described = pieces(added_tokens=added, model={**pieces()["model"], "vocab": vocab})
+    fill(tmp_path, "MBart50", described, mask_token="<mask>")
+    folder_grid.write({"added_tokens.json": {"<mask>": 4}}, tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded = fastbpe.load(tmp_path)
+        fastbpe.load(tmp_path, special_tokens={"<x>": 61})
+    by_name = {token.content: token for token in loaded.added_tokens}
+    assert (by_name["<pad>"].id, by_name["<mask>"].lstrip) == (4, False)
+
+
 @pytest.mark.parametrize("value", ["1", None, -1])
 def test_unknown_id_that_is_no_number_is_refused(value: Any, tmp_path: Path) -> None:
     fill(tmp_path, "XLNet", pieces(), unk_id=value)

@@ -36,7 +36,7 @@ from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.formats.huggingface.write import as_json
 from fastbpe.formats.json_object import read_object
 from fastbpe.formats.piece_folders import Find, OfPieces, as_template
-from fastbpe.model import ROLES
+from fastbpe.model import ROLES, AddedToken
 
 #: Function from the name of a token in a template to its text and id.
 Token = Callable[[str], tuple[str, int]]
@@ -96,10 +96,7 @@ def prepare(
     if built is not None:
         return _built(folder, file, config, class_name, built, names_count=names_count)
     builder = _OfPieces(folder, class_name, config, file)
-    if pieces := builder.relisted(file):
-        top = Part({**file.top.value, "model": {**file.top.value["model"], "vocab": pieces}}, path, "")
-        file = _File(top, None, json.dumps(top.value).encode())
-    return _with_steps(file, builder, names_count=names_count)
+    return _with_steps(builder.relisted(file), builder, file.own, names_count=names_count)
 
 
 def prepare_words(
@@ -133,7 +130,8 @@ def prepare_pair(
 def _built(
     folder: str, file: _File, config: Mapping[str, Any], class_name: str, built: Built, *, names_count: bool
 ) -> Prepared:
-    return _with_steps(file, _OfBuilt(folder, class_name, config, built, file.top.where), names_count=names_count)
+    builder = _OfBuilt(folder, class_name, config, built, file.top.where)
+    return _with_steps(file, builder, file.own, names_count=names_count)
 
 
 def _read(path: str, class_name: str, expected: str) -> _File | None:
@@ -163,12 +161,19 @@ def _read(path: str, class_name: str, expected: str) -> _File | None:
     return _File(top, apart, data)
 
 
-def _with_steps(file: _File, builder: _OfPieces | _OfBuilt, *, names_count: bool) -> Prepared:
-    """Return a file with the steps of its class, which `builder` builds. names_count: as for `prepare`."""
+def _with_steps(
+    file: _File, builder: _OfPieces | _OfBuilt, own: Sequence[AddedToken], *, names_count: bool
+) -> Prepared:
+    """Return a file with the steps of its class, which `builder` builds.
+
+    Args:
+        own: added tokens of the file, with the ids that they had before `relisted`, which decide their order.
+        names_count: as for `prepare`.
+    """
     top = file.top
     named = tokenizer_json.with_padding(builder.named, top)
     assert named is not None
-    added = named.add(file.own, file.vocabulary.get, len(file.vocabulary))
+    added = named.add(own, file.vocabulary.get, len(file.vocabulary))
     ids = {token.content: token.id for token in added}
     steps = builder.steps(file, lambda name: ids[name] if name in ids else file.find(name))
     model = top.value["model"]
@@ -253,15 +258,20 @@ class _OfPieces(OfPieces):
             model = {"type": "Unigram", "unk_id": unknown, "byte_fallback": False}
         return {**self._steps(), "post_processor": self._processor(file, find), "model": model}
 
-    def relisted(self, file: _File) -> list[list[Any]]:
-        """Return [piece, score] by id if the class adds pieces; [] if it uses the file's pieces.
+    def relisted(self, file: _File) -> _File:
+        """Return the file with the pieces that the class adds, which may move the ids of others.
 
         MBart50Tokenizer adds the codes of all languages to a file without such codes.
         """
         if self.class_name != "MBart50" or any(file.find(code) >= 0 for code in self.rules.codes):
-            return []
+            return file
         self.pieces = [*file.scored()]
-        return [[piece, score] for piece, score in self._listed()]
+        pieces = self._listed()
+        ids = {piece: i for i, (piece, _) in enumerate(pieces)}
+        added = NamedTokens(settings=self.rules.settings).add(file.own, ids.get, len(ids))
+        model = {**file.top.value["model"], "vocab": [*map(list, pieces)]}
+        value = {**file.top.value, "added_tokens": as_json(added), "model": model}
+        return _File(Part(value, self.where, ""), None, json.dumps(value).encode())
 
     def _processor(self, file: _File, find: Find) -> dict[str, Any]:
         own, template = file.post_processor(), self.rules.template
