@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,11 +12,12 @@ import pytest
 import fastbpe
 from fastbpe import FormatError, FormatWarning
 from fastbpe.formats import native, native_extras
-from fastbpe.formats.huggingface import read_llama
+from fastbpe.formats.huggingface import llama_symbols, read_llama
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import CodePointModel, Conventions
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from helpers.bounds import within
+from helpers.codepoint_models import trained
 
 METASPACE = "▁"
 PREPEND = {"type": "Prepend", "prepend": METASPACE}
@@ -134,6 +136,11 @@ NEARLY: list[dict[str, Any]] = [
     {"decoder": {"type": "Fuse"}},
     {"decoder__decoders": [*DECODERS, {**STRIP, "start": 2}]},
     {"model__ignore_merges": True},
+    # An empty regex splits between all characters.
+    {
+        "model__ignore_merges": True,
+        "pre_tokenizer": llama_symbols.describe([], dict.fromkeys(TOKENS[:258], "<")),
+    },
     {"model__byte_fallback": False, "model__unk_token": None},
     {"model__unk_token": "a"},
     {"model__unk_token": "<q>"},
@@ -238,6 +245,18 @@ def test_model_file_export_refuses_other_conventions(changes: dict[str, Any], me
 
 def test_model_file_export_keeps_the_types_of_pieces() -> None:
     assert model_file.parse(model_file.dump(parsed()), "file").types == parsed().types
+
+
+def test_model_that_lost_its_only_user_defined_piece_is_written_without_a_pre_tokenizer(tmp_path: Path) -> None:
+    original = pytest.importorskip("tokenizers").Tokenizer
+    options: dict[str, Any] = {"normalization_rule_name": "identity", "user_defined_symbols": ["<a>"]}
+    (tmp_path / "a.model").write_bytes(trained(["a b ab abc"] * 9, vocab_size=270, byte_fallback=True, **options))
+    fastbpe.load(tmp_path / "a.model").export(tmp_path / "a.json", format="huggingface")
+    loaded = fastbpe.load(tmp_path / "a.json").without_tokens(["<a>"]).tokenizer
+    loaded.export(tmp_path / "b.json", format="huggingface")
+    for text in ("ab abc", "a<a>b", "<s>"):
+        ids = original.from_file(str(tmp_path / "b.json")).encode(text, add_special_tokens=False).ids
+        assert ids == loaded.encode(text, allowed_special="all")
 
 
 @pytest.mark.parametrize("value", [1, {}, {"prefix": "first"}, {**Conventions()._asdict(), "strips": 1}])

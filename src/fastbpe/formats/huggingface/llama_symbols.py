@@ -33,8 +33,8 @@ def pre_tokenizer(
         fuses: several unknown characters in a row become one token.
 
     Returns:
-        (pre-tokenizer, ""), or (None, piece) with a piece that must be cut but cannot. No piece of more than 256
-        characters can be cut.
+        (pre-tokenizer, ""); (None, "") without such pieces; or (None, piece) with a piece that must be cut
+        but cannot. No piece of more than 256 characters can be cut.
     """
     types = types[: len(pieces)]
     fuses = fuses and PieceType.BYTE not in types  # with byte tokens, no character is unknown
@@ -44,6 +44,8 @@ def pre_tokenizer(
         for i, piece in enumerate(pieces)
         if types[i] == PieceType.USER_DEFINED and i not in added and " " not in piece
     ]
+    if not symbols:  # a Split with an empty regex would split between all characters
+        return None, ""
     triples = memoryview(merges).cast("I")
     packed = pack_pieces(piece.encode() for piece in pieces)
     unmade = merges_as_scores.unmade(*packed, types, triples, int.from_bytes(os.urandom(8), "little"))

@@ -44,16 +44,17 @@ def dump(model: CodePointModel) -> bytes:
     check_listed(model, listed)
     steps = llama_spaces.describe(spaces) if conventions.escapes else []
     as_lists = any(" " in pieces[i] for merge in merges for i in merge)
+    symbols = _symbols(model, listed, merges, added, conventions)
     return write_document(
         added_tokens=added,
         normalizer={"type": "Sequence", "normalizers": steps} if steps else None,
-        pre_tokenizer=_symbols(model, listed, merges, added, conventions) or pre_tokenizer(conventions),
+        pre_tokenizer=symbols or pre_tokenizer(conventions),
         post_processor=templates.describe(model.templates, pieces),
         decoder=decoder(conventions),
         unk_token=pieces[unknown] if unknown >= 0 else None,
         fuse_unk=conventions.fuses,
         byte_fallback=bool(model.trainer["byte_fallback"]),
-        ignore_merges=conventions.symbols,
+        ignore_merges=symbols is not None,
         vocab={piece: i for i, piece in enumerate(listed)},
         merges=[
             [pieces[left], pieces[right]] if as_lists else f"{pieces[left]} {pieces[right]}"
@@ -80,20 +81,20 @@ def spaces_of(model: CodePointModel) -> Spaces:
 def _symbols(
     model: CodePointModel,
     listed: list[str],
-    merges: list[tuple[int, int, int]],
+    merges: list[Merge],
     added: list[AddedToken],
     conventions: Conventions,
 ) -> dict[str, Any] | None:
     """Return the pre-tokenizer that finds user-defined pieces that are not added tokens.
 
-    None if `conventions.symbols` is False.
+    None if no listed piece is one, or `conventions.symbols` is False.
     """
     if not conventions.symbols:
         return None
     described, bad = llama_symbols.pre_tokenizer(
         listed, model.types, pack_merges(merges), added={token.id for token in added}, fuses=conventions.fuses
     )
-    if described is None:
+    if bad:
         first = next(
             piece for piece, type_ in zip(listed, model.types, strict=False) if type_ == PieceType.USER_DEFINED
         )
@@ -161,7 +162,7 @@ def decoder(conventions: Conventions) -> dict[str, Any]:
     return llama_decoder(*([STRIP] if conventions.strips else []))
 
 
-def _merges(model: CodePointModel, pieces: list[str]) -> list[tuple[int, int, int]]:
+def _merges(model: CodePointModel, pieces: list[str]) -> list[Merge]:
     if model.trainer["model_type"] == "char":
         return []
     if model.merges:
@@ -207,7 +208,7 @@ def _listed(groups: list[list[Merge]], pieces: list[str]) -> list[list[Merge]]:
     return out
 
 
-def splits(ids: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
+def splits(ids: Mapping[str, int]) -> Iterator[Merge]:
     """Yield (left id, right id, merged id) for every two pieces that make a piece."""
     for piece, merged in ids.items():
         ways = (
