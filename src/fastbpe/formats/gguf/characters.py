@@ -22,7 +22,7 @@ GEMMA = "gemma4"
 #: Names of `tokenizer.ggml.pre` that mean these steps.
 PRE_NAMES = (GEMMA, "granite-embed-multi-311m", "sarvam-moe")
 _ANY_LINES = "sarvam-moe"  # bos is not forced, and runs of line feeds are merged like other text
-_MAX_LINES = 256  # line feeds in a token; a file with a longer run is refused, as checking it takes too long
+_MAX_LINES = 256  # line feeds in a token: `merged` takes quadratic time, for a token of each length
 
 #: Normalizer and pre-tokenizer, as in a tokenizer.json.
 STEPS: Mapping[str, Any] = {
@@ -88,6 +88,7 @@ def _check_lines(
     """
     found = [token.content for token in added if not token.special]
     pairs = [line.split(" ") for line in merges if not line.strip("\n ")]  # only these can merge line feeds
+    # `read_characters` refuses a line of more or fewer than two tokens.
     ranks = {(left, right): rank for rank, (left, right) in enumerate(pair for pair in pairs if len(pair) == 2)}
     for token in vocabulary:
         if token.strip("\n") or any(text in token for text in found):

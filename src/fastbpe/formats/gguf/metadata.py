@@ -113,7 +113,7 @@ class _Reader:
         return self._take(n)
 
     def _strings(self, n: int, keep: bool) -> list[bytes] | None:
-        """Return the next n strings, as n calls of _string() would. If not keep, skip them and return None."""
+        """Return the next n strings, as n calls of _string() would, but faster. If not keep, skip them."""
         data, at, n_bytes = self._data, self._at, len(self._data)
         found: list[bytes] = []
         for _ in range(n):
@@ -139,7 +139,7 @@ class _Reader:
 
     def _array(self, key: str, keep: bool) -> list[Any] | None:
         kind, n = self._number("I"), self._number("Q")
-        if kind == STRING:
+        if kind == STRING:  # limited also if not keep: each string is skipped on its own
             check_number(n, f"{self._where}: GGUF: {key!r:.80}")
             return self._strings(n, keep)
         if kind not in _FORMATS:

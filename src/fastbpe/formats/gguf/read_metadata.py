@@ -214,10 +214,7 @@ def _code_points(keys: Keys, *, is_unigram: bool) -> CodePointModel:
             if kind == PieceType.USER_DEFINED
         ]
         checked = checked._replace(added_tokens=[*checked.added_tokens, *symbols])
-    templates = around(before, behind)
-    if templates == checked.templates:
-        return checked
-    return checked._replace(template=(before, behind), pair_template=templates.pair)
+    return checked._replace(template=(before, behind), pair_template=around(before, behind).pair)
 
 
 def _bpe_rules(keys: Keys) -> dict[str, Any]:
@@ -229,7 +226,7 @@ def _bpe_rules(keys: Keys) -> dict[str, Any]:
 
 
 def _unigram_rules(keys: Keys) -> dict[str, Any]:
-    # Where llama.cpp merges white space, it puts a space before each word, whatever add_space_prefix says.
+    # If llama.cpp merges white space, it puts a space before each word, whatever add_space_prefix says.
     merges = keys.flag("remove_extra_whitespaces", False)
     # The items may be INT8 or UINT8.
     charsmap = bytes(byte & 0xFF for byte in keys.items("precompiled_charsmap", int, None, []))

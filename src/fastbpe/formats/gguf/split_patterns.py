@@ -1,7 +1,8 @@
 r"""Split patterns by their names in `tokenizer.ggml.pre`, which llama.cpp defines in src/llama-vocab.cpp.
 
-`fastbpe.patterns` has the regexes, which come from the models' own tokenizer.json. For some names (gpt-4o, tekken)
-llama.cpp uses an approximation, because its regex engine lacks a feature; fastbpe uses the model's own regex.
+`fastbpe.patterns` has the regexes, which come from the models' own tokenizer.json. llama.cpp's regex engine lacks
+classes such as \p{Lu}: for gpt-4o and tekken, only A-Z are upper case there, and "éÉ" stays one piece. fastbpe
+uses the model's own regex, also for the other names for which docs/formats.md says that llama.cpp differs.
 Names for character-level files, such as gemma4, are in `characters`.
 """
 
@@ -33,7 +34,8 @@ _WHOLE = (
     "granite-embed-multi-97m glm4 glm5"
 )
 _BOS = "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano tekken chameleon"
-# Names in `PATTERNS` that llama.cpp does not have; and llama4, which must follow its pattern's other name, gpt-4o.
+# Names in `PATTERNS` that llama.cpp does not have. It has llama4, which `_NAMES` adds last: files get the first
+# name of a pattern, and older versions of llama.cpp know only gpt-4o.
 _OWN = (
     *("gpt2", "cl100k", "o200k", "llama4", "deepseek_v3", "kimi", "nemotron", "olmo3", "none"),
     *("superbpe_words", "superbpe_lines"),  # of SuperBPE's script, not of the published models
@@ -41,7 +43,8 @@ _OWN = (
 # Names in `OTHER_NAMES` that llama.cpp does not have.
 _OWN_OTHER = ("whisper", "olmo2", "deepseek_llm", "deepseek_coder")
 
-# A name that is never written to a file, since few versions of llama.cpp know it.
+# Never written to a file, since few versions of llama.cpp know it. It would be the name for o200k with
+# whole_piece_first; without it, such a tokenizer is written as gpt-4o if merging alone makes every token.
 _ONLY_READ = "granite-embed-multi-97m"
 
 DEFAULT = "default"

@@ -19,7 +19,7 @@ from fastbpe.model import METASPACE, PAIR, TEXT, Model, PieceType, Templates
 
 KIND = "bert"
 CONTINUES = "##"  # before a token that continues a word
-_LONGEST = (1 << 63) - 1  # characters of a word
+_LONGEST = (1 << 63) - 1  # characters of a word; the greatest limit that `read_segmented` accepts
 _ROLES = {"bos": 101, "unk": 100, "sep": 102, "pad": 0, "mask": 103}  # ids that a file need not name
 _PRE_TOKENIZER = {"type": "BertPreTokenizer"}
 _DECODER = {"type": "WordPiece", "prefix": CONTINUES, "cleanup": True}
@@ -66,7 +66,7 @@ def read(keys: Keys, special_tokens: Mapping[str, int] | None) -> Model:
 def spelled(text: str, kind: int) -> str:
     """Return a token in BERT's spelling. text: in llama.cpp's spelling; kind: its PieceType."""
     if text.startswith(METASPACE):
-        return text[len(METASPACE) :] or text
+        return text[len(METASPACE) :] or text  # U+2581 alone stays, since a token needs a text
     is_name = kind != PieceType.NORMAL or not text or _is_bracketed(text)
     return text if is_name else CONTINUES + text
 
@@ -79,7 +79,7 @@ def marked(token: str) -> str:
 
 
 def _is_bracketed(text: str) -> bool:
-    return text.startswith("[") and text.endswith("]") and len(text) > 1
+    return text.startswith("[") and text.endswith("]")
 
 
 def settings_of(model: Model) -> tuple[bool, bool]:

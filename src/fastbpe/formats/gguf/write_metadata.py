@@ -12,9 +12,10 @@ from fastbpe.formats.gguf import metadata, wordpiece
 from fastbpe.formats.gguf.keys import PREFIX, ROLES
 from fastbpe.formats.gguf.metadata import Typed
 from fastbpe.formats.gguf.read_metadata import METASPACE
+from fastbpe.formats.huggingface import templates
 from fastbpe.formats.huggingface.write import all_added_tokens
 from fastbpe.formats.sentencepiece import model_file
-from fastbpe.model import TEXT, AddedToken, CodePointModel, Model, PieceType
+from fastbpe.model import AddedToken, CodePointModel, Model, PieceType
 
 _NEVER = -1e30  # score of a piece that is never on the best path
 #: Key of an array → type of its items.
@@ -173,6 +174,7 @@ def _dump_unigram(model: CodePointModel) -> bytes:
         lost = "spaces that are not escaped as U+2581"
     elif model.trainer["treat_whitespace_as_suffix"]:
         lost = _SUFFIX
+    # llama.cpp puts no space before a text of only spaces, and with remove_extra_whitespaces one before any other.
     elif spec["add_dummy_prefix"] != spec["remove_extra_whitespaces"]:
         lost = "one of add_dummy_prefix and remove_extra_whitespaces without the other"
     elif PieceType.BYTE in model.types:
@@ -251,9 +253,7 @@ def _code_point_roles(plain: CodePointModel, model: CodePointModel) -> dict[str,
     """Return the keys for roles and template. plain: the model as stored in a .model file."""
     roles: dict[str, int | None] = {role: plain.control_id(role) for role in ("bos", "eos", "pad")}
     roles["unk"] = plain.types.find(PieceType.UNKNOWN) if PieceType.UNKNOWN in plain.types else None
-    single = model.templates.single
-    at = tuple(single).index(TEXT)
-    return _roles(roles, (single[:at], single[at + 1 :]))
+    return _roles(roles, templates.split(model.templates.single))
 
 
 def _roles(roles: Mapping[str, int | None], template: tuple[Sequence[int], Sequence[int]]) -> dict[str, int]:
