@@ -14,7 +14,7 @@ import fastbpe
 from fastbpe import FormatError, VocabularyError
 from fastbpe.formats import native
 from fastbpe.model import Symbols
-from helpers import folder_grid
+from helpers import folder_grid, tokenizer_json
 from helpers.sampling import rounds
 
 TOKENS = ["<unk>", "a@@", "b", "ab", "\n", "a@@@@", "c", "ca"]
@@ -51,6 +51,17 @@ def test_symbols_become_tokens_by_their_place_in_the_word(tmp_path: Path) -> Non
     assert loaded.decode([5, 3]) == "a@@ab"
     assert loaded.merges[:2] == [(1, 2), (1, 0)]
     assert loaded.completions(" a") == [1, 5, 3]
+
+
+def test_class_takes_only_the_added_tokens_of_a_tokenizer_json(tmp_path: Path) -> None:
+    described = tokenizer_json.small([tokenizer_json.added(len(TOKENS), "<x>", special=True)])
+    folder_grid.write({"tokenizer.json": described}, fill(tmp_path))
+    assert fastbpe.load(tmp_path).encode("ab<x>", allowed_special="all") == [3, len(TOKENS)]
+    folder_grid.write({"added_tokens.json": {"<x>": len(TOKENS) + 1}}, tmp_path)
+    with pytest.raises(FormatError, match="two ids have the token '<x>'"):
+        fastbpe.load(tmp_path)
+    fill(tmp_path, added_tokens_decoder={})
+    assert fastbpe.load(tmp_path).n_vocab == len(TOKENS)
 
 
 @pytest.mark.parametrize("name", ["codes", "bpe.32000", "codes.txt"])

@@ -15,7 +15,7 @@ import transformers
 
 import fastbpe
 from fastbpe import FormatError
-from helpers import folder_grid
+from helpers import folder_grid, tokenizer_json
 from helpers.sampling import SEED, n_rounds
 
 #: Parts of texts for all classes: white space, controls, scripts, tokens that most folders have, pieces of them.
@@ -29,10 +29,16 @@ _CLEAN_UP: list[dict[str, Any]] = [
     {},
     *({"clean_up_tokenization_spaces": value} for value in (True, True, False, None)),
 ]
+#: Files beside those of a class, which takes only their added tokens.
+_BESIDE: list[dict[str, Any]] = [
+    *[{}] * 8,
+    {"tokenizer.json": {"version": "1.0", "model": {}, "added_tokens": [tokenizer_json.added(2, "</s>")]}},
+    {"tokenizer.json": {"version": "1.0", "model": {}, "added_tokens": [tokenizer_json.added(300, "<new>")]}},
+]
 #: Classes that put no second eos token after a text that ends with one; `encode_with_template` does.
 _ONE_END = ("ByT5Tokenizer", "SiglipTokenizer")
 #: Parts of the errors for folders in which two tokens would have one id, a token two, or an id has no token.
-_REFUSED = ("would share the id", "in the vocabulary", "no token has the id")
+_REFUSED = ("would share the id", "in the vocabulary", "no token has the id", "two ids have the token")
 
 
 def check_random_folders(
@@ -62,6 +68,7 @@ def check_random_folders(
         rng = random.Random(seed)
         files = draw(rng)
         files["tokenizer_config.json"] |= random.Random(f"clean up {seed}").choice(_CLEAN_UP)
+        files |= random.Random(f"json {seed}").choice(_BESIDE)
         with tempfile.TemporaryDirectory() as parent:
             folder = Path(parent) / rng.choice(names)
             folder.mkdir()

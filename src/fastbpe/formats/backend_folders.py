@@ -16,7 +16,6 @@ from fastbpe.formats import table_folders
 from fastbpe.formats.atomic_files import map_file
 from fastbpe.formats.folder import SPIECE
 from fastbpe.formats.huggingface import named_tokens, python_backend, tokenizer_config
-from fastbpe.formats.huggingface.class_settings import Settings
 from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import PAIR, TEXT, CodePointModel, Conventions, Model, PieceType, pack_pieces
@@ -39,7 +38,7 @@ def read(
     model = model_file.parse(map_file(where), where)
     if is_sw3 and not model.trainer["byte_fallback"]:
         fail("the class GPTSw3Tokenizer is supported for models with byte fallback only")
-    named = named_tokens.read(folder, Settings({} if is_sw3 else table_folders.CLASSES[class_name].roles))
+    named = python_backend.read_named(folder, {} if is_sw3 else table_folders.CLASSES[class_name].roles)
     if is_sw3:
         named = _with_roles(named, "gpt-sw3-7b" in folder)
     model_pieces = [piece.decode("utf-8", "surrogateescape") for piece in model.pieces]

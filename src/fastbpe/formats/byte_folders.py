@@ -15,9 +15,8 @@ from typing import Any, NoReturn
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.plurals import counted
 from fastbpe.formats.byte_level import text_of
-from fastbpe.formats.huggingface import named_tokens, python_backend, tokenizer_config
+from fastbpe.formats.huggingface import python_backend, tokenizer_config
 from fastbpe.formats.huggingface.byte_vocabulary import BYTE_NAMES
-from fastbpe.formats.huggingface.class_settings import Settings
 from fastbpe.formats.huggingface.named_tokens import CONFIG, MAP, Definition, NamedTokens
 from fastbpe.formats.json_object import read_object
 from fastbpe.formats.sentencepiece import specs
@@ -78,7 +77,7 @@ def read(
     if class_name == "Dia":
         return _read_dia(folder, config, fail)
     kind = CLASSES[class_name]
-    named = named_tokens.read(folder, Settings(kind.first))
+    named = python_backend.read_named(folder, kind.first)
     if kind.n_extra:
         named = named._replace(extra=_extra(folder, config, named, kind.n_extra, fail))
     named = named._replace(decoder=_decoder(named, class_name, fail))
@@ -120,7 +119,7 @@ def _read_dia(folder: str, config: Mapping[str, Any], fail: Callable[[str], NoRe
     offset = config.get("offset", 0)
     if type(offset) is not int or not 0 <= offset <= len(_OF_DIA):
         fail(f"offset must be an integer from 0 to {len(_OF_DIA)}, not {offset!r:.60}")
-    named = named_tokens.read(folder, Settings(dict.fromkeys(("pad", "unk"), _OF_DIA[0])))
+    named = python_backend.read_named(folder, dict.fromkeys(("pad", "unk"), _OF_DIA[0]))
     if not {"pad", "unk"} <= named.roles.keys():
         fail("the class DiaTokenizer needs a pad_token and an unk_token")
     first = [named.named["pad_token"], *(Definition(content, special=False) for content in _OF_DIA[1:])]
@@ -180,8 +179,4 @@ def _decoder(named: NamedTokens, class_name: str, fail: Callable[[str], NoReturn
             fail(f"the class {class_name}Tokenizer needs a {role}_token")
         default = token._replace(lstrip=True, rstrip=True) if token.is_text and kind.strips else token
         first[i] = defined.get(token.content, default)
-    by_id = {**first, **named.decoder}
-    contents = [token.content for token in by_id.values()]
-    if len({*contents}) < len(contents):
-        fail(f"two ids have the token {next(text for text in contents if contents.count(text) > 1)!r:.60}")
-    return by_id
+    return {**first, **named.decoder}

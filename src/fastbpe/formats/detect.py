@@ -92,7 +92,7 @@ def _read_files(
         if table_folders.finds(where, name):
             _check_no_pattern(pattern, where)
             return table_folders.read(where, config, name, special_tokens)
-    if name in class_settings.OF_BYTES and not os.path.isfile(os.path.join(where, folder.JSON)):
+    if name in class_settings.OF_BYTES:
         from fastbpe.formats import byte_folders  # here: other folders do not need it
 
         _check_no_pattern(pattern, where)

@@ -11,13 +11,7 @@ from collections.abc import Mapping
 
 from fastbpe.formats import limits
 from fastbpe.formats.atomic_files import as_text, map_file
-from fastbpe.formats.huggingface import (
-    named_tokens,
-    python_backend,
-    read_segmented,
-    tokenizer_config,
-)
-from fastbpe.formats.huggingface.class_settings import Settings
+from fastbpe.formats.huggingface import python_backend, read_segmented, tokenizer_config
 from fastbpe.formats.huggingface.step_json import split
 from fastbpe.formats.huggingface.write import write_document
 from fastbpe.formats.piece_folders import as_template
@@ -35,7 +29,7 @@ def read(folder: str, path: str, special_tokens: Mapping[str, int] | None = None
         FormatError: a damaged file, or one that the class cannot read, or that fastbpe cannot express.
     """
     fail = python_backend.failing(path)
-    named = named_tokens.read(folder, Settings(_ROLES))
+    named = python_backend.read_named(folder, _ROLES)
     lines = [line.strip() for line in as_text(map_file(path), path).splitlines()]
     limits.check_added_tokens(len(lines), path)
     vocab = {token: i for i, token in enumerate(lines)}

@@ -15,8 +15,8 @@ from typing import Any
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats import gpt2
-from fastbpe.formats.huggingface import class_settings, named_tokens, python_backend, tokenizer_config
-from fastbpe.formats.huggingface.class_settings import ROBERTA_ROLES, Settings
+from fastbpe.formats.huggingface import class_settings, python_backend, tokenizer_config
+from fastbpe.formats.huggingface.class_settings import ROBERTA_ROLES
 from fastbpe.formats.huggingface.step_json import replace, split
 from fastbpe.model import PAIR, TEXT, CodePointModel, Model, Spelling, Symbols, pack_merges
 
@@ -71,7 +71,7 @@ def read(
     python_backend.refuse_special_tokens(special_tokens, where)
     if config.get("normalization"):
         fail("with normalization, the class replaces links, user names and emoji (these with the package emoji)")
-    named = named_tokens.read(folder, Settings(kind.roles))
+    named = python_backend.read_named(folder, kind.roles)
     roles, is_fairseq = named.roles, kind.files == _FAIRSEQ
     needed = (*_FIRST, "cls", "sep") if is_fairseq else ("unk",)
     if missing := [role for role in needed if role not in roles]:

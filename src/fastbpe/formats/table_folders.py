@@ -18,8 +18,8 @@ from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats.atomic_files import map_file
-from fastbpe.formats.huggingface import named_tokens, python_backend, tokenizer_config
-from fastbpe.formats.huggingface.class_settings import ROBERTA_ROLES, Settings
+from fastbpe.formats.huggingface import python_backend, tokenizer_config
+from fastbpe.formats.huggingface.class_settings import ROBERTA_ROLES
 from fastbpe.formats.huggingface.named_tokens import CONFIG, Definition, NamedTokens
 from fastbpe.formats.sentencepiece import model_file, specs
 from fastbpe.model import (
@@ -132,7 +132,7 @@ class _Folder:
         self.where = os.path.join(folder, kind.files[0])
         self._fail = python_backend.failing(self.where)
         self._config, self._class_name, self._table = config, class_name, kind.files[-1]
-        self.named: NamedTokens = named_tokens.read(folder, Settings(kind.roles))
+        self.named: NamedTokens = python_backend.read_named(folder, kind.roles)
         self._pieces = self._read_pieces()
         pieces = [piece.decode("utf-8", "surrogateescape") for piece in self._pieces.pieces]
         if _VOCABULARY in kind.files:

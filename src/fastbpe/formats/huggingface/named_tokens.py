@@ -229,7 +229,7 @@ def _read_decoder(value: object, where: str, found: dict[int, Definition]) -> No
                 f"{where}: {_DECODER}: expected an id from 0 to {_MAX_ID} and an object with content and flags, "
                 f"found {number!r:.40}: {entry!r:.80}"
             )
-        found[decimal(number)] = _token(entry, where, f"{_DECODER}.{number:.40}")
+        found[decimal(number)] = token_of(entry, where, f"{_DECODER}.{number:.40}")
 
 
 def _read_map(path: str) -> dict[str, Any]:
@@ -237,7 +237,7 @@ def _read_map(path: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in read_object(path).items():
         if isinstance(value, dict) and key != _EXTRA:
-            value = _token({**value, "special": True}, path, key)
+            value = token_of({**value, "special": True}, path, key)
         elif isinstance(value, list) and key == _EXTRA:
             clash = next((item for item in value if isinstance(item, dict) and "special" in item), None)
             if clash is not None:
@@ -246,7 +246,8 @@ def _read_map(path: str) -> dict[str, Any]:
                     f"{clash!r:.80}"
                 )
             value = [
-                _token({**item, "special": True}, path, key) if isinstance(item, dict) else item for item in value
+                token_of({**item, "special": True}, path, key) if isinstance(item, dict) else item
+                for item in value
             ]
         found[key] = value
     return found
@@ -374,13 +375,13 @@ def _special(value: object, where: str, key: str) -> Definition:
     if isinstance(value, str):
         return Definition(value, is_text=True)
     if isinstance(value, dict) and value.get("__type") == "AddedToken":
-        return _token(value, where, key)
+        return token_of(value, where, key)
     raise FormatError(
         f'{where}: {key}: transformers accepts a text, or an object with "__type": "AddedToken", not {value!r:.80}'
     )
 
 
-def _token(entry: Mapping[str, Any], where: str, key: str) -> Definition:
+def token_of(entry: Mapping[str, Any], where: str, key: str) -> Definition:
     """Read an object with content and flags; missing flags have the defaults of tokenizers."""
     content = entry.get("content", "")
     flags = {flag: entry[flag] for flag in _FLAGS if entry.get(flag) is not None}

@@ -6,12 +6,16 @@ These classes find added tokens in the original text, and take the ids of an add
 from __future__ import annotations
 
 import io
+import os
 from collections import Counter
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.atomic_files import as_text, map_file
-from fastbpe.formats.huggingface.class_settings import WAY_OUT_OF_PYTHON
+from fastbpe.formats.huggingface import named_tokens
+from fastbpe.formats.huggingface.class_settings import WAY_OUT_OF_PYTHON, Settings
+from fastbpe.formats.huggingface.read import read_json
+from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.formats.json_object import read_object
 from fastbpe.model import AddedToken
 
@@ -23,6 +27,24 @@ if TYPE_CHECKING:
     from fastbpe.formats.huggingface.named_tokens import NamedTokens
 
 _FLAGS = ("lstrip", "rstrip", "single_word")
+
+
+def read_named(folder: str, roles: Mapping[str, str]) -> NamedTokens:
+    """Read the tokens that the files of a folder name.
+
+    Of a tokenizer.json, a class takes only the added tokens, and these only without an added_tokens_decoder.
+
+    roles: role → its token if no file names one.
+    """
+    named = named_tokens.read(folder, Settings(roles))
+    path = os.path.join(folder, "tokenizer.json")
+    if not named.is_older or not os.path.isfile(path):
+        return named
+    top = Part(read_json(bytes(map_file(path)), path), path, "")
+    decoder = dict(named.decoder)
+    for part in top.parts("added_tokens") if "added_tokens" in top.value else ():
+        decoder[part.get("id", int)] = named_tokens.token_of(part.value, path, part.place)
+    return named._replace(decoder=decoder)
 
 
 def added_tokens(
@@ -39,8 +61,8 @@ def added_tokens(
     special token.
 
     Args:
-        fail: function that raises an error: two tokens would have one id, or a token has a flag that is not
-            supported.
+        fail: function that raises an error: two tokens would have one id, or a token two, or a token has a flag
+            that is not supported.
         may_strip: tokens with ids in the files may have the flags lstrip and rstrip.
         shared: special token → id of a token of the vocabulary; both may have this id.
     """
@@ -49,7 +71,10 @@ def added_tokens(
     sharing = [AddedToken(content, i, True, False) for content, i in (shared or {}).items() if content in special]
     for other in sharing:
         del special[other.content]
-    ids = {token.content: i for i, token in sorted(named.decoder.items())}
+    ids = {token.content: i for i, token in named.decoder.items()}
+    if len(ids) < len(named.decoder):
+        contents = [token.content for token in named.decoder.values()]
+        fail(f"two ids have the token {next(text for text in contents if contents.count(text) > 1)!r:.60}")
     known = {token.content: token for token in named.decoder.values()}
     for token in named.decoder.values():
         for flag in _FLAGS:
