@@ -61,7 +61,7 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
         _check_writable(target)
         _write_beside(target, fill)
     except OSError as error:
-        if error.errno is None:
+        if error.errno is None:  # from `fill`, not from the system: pyarrow raises such errors
             raise
         check_parent(path)
         # Name the file that was asked for, not the temporary one next to it.
@@ -131,7 +131,9 @@ def _write_all(files: Mapping[str, bytes]) -> None:
             for target in files:
                 file_locks.replace(new[target], target)
                 undo.append(
-                    partial(os.replace, old[target], target) if target in old else partial(os.unlink, target)
+                    partial(file_locks.replace, old[target], target)
+                    if target in old
+                    else partial(os.unlink, target)
                 )
         except BaseException:
             for step in reversed(undo):

@@ -65,6 +65,7 @@ def shown_apart(charsmap: bytes) -> str:
     rules = Charsmap(charsmap)
     for character in _LIKELY:
         target = rules.find(character)
+        # A rule for the accent, or for both, would make sentencepiece change the accent, too.
         if target is None or rules.find(character + _ACCENT) is not None or rules.find(_ACCENT) is not None:
             continue
         return (

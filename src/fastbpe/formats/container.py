@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ALIGNMENT = 64  # bytes
 _DIGITS = 8  # hexadecimal digits of the checksum
 _MAX_HEADER = 1 << 26  # bytes; half a million added tokens take a quarter of it
-_MAX_SECTIONS = 64
+_MAX_SECTIONS = 64  # no kind has more than eight
 
 
 class Kind(NamedTuple):
@@ -105,7 +105,7 @@ def unpack(
     for key, type_ in {**required[mode], "sections": dict}.items():
         if key not in header or not isinstance(header[key], type_):
             raise FormatError(f"{where}: its header has no valid {key!r}")
-    patterns = header.get("pattern")
+    patterns = header.get("pattern")  # of a tokenizer or of counts
     if isinstance(patterns, list) and not (patterns and all(isinstance(part, str) for part in patterns)):
         raise FormatError(
             f"{where}: its header has no valid 'pattern': a list must contain at least one regex, and only str"

@@ -104,9 +104,7 @@ def _name_answer(head: bytes, data: Buffer) -> tuple[str, str] | None:
         if start.startswith((b"<?xml", b"<error")):
             shown = " ".join(text[:200].decode(errors="replace").split())
             return "an XML message", f"a server answered {shown!r}; download the file again"
-    if text[:1] != b"{":
-        return None
-    if len(data) > _MAX_MESSAGE_BYTES:
+    if text[:1] != b"{" or len(data) > _MAX_MESSAGE_BYTES:
         return None
     try:
         import json  # here: few files come this far
@@ -116,7 +114,7 @@ def _name_answer(head: bytes, data: Buffer) -> tuple[str, str] | None:
         return None
     if not isinstance(value, dict):
         return None
-    for key in _MESSAGES:
+    for key in _MESSAGES:  # in a vocabulary, such a key is a token, and its value a number
         if isinstance(value.get(key), (str, dict)):
             return "a JSON message", f"a server answered {key}: {value[key]!r:.200}; download the file again"
     if isinstance(value.get("tokenizer_class"), str) or isinstance(value.get("model_type"), str):

@@ -11,12 +11,12 @@ from fastbpe._utils.file_statuses import adding_filename
 from fastbpe.errors import FormatError
 
 _MAX_CONFIG_BYTES = 1 << 26
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # occurs in each file with a lone surrogate
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # occurs in each file with a lone surrogate, and in few others
 
 
 def loads(data: bytes, **options: Any) -> Any:
     """Parse JSON in UTF-8 with the options of `json.loads`. Raises ValueError, also for a lone surrogate."""
-    value = json.loads(str(data, "utf-8"), **options)
+    value = json.loads(str(data, "utf-8"), **options)  # of bytes, it would also read UTF-16, and keep surrogates
     if _SURROGATE.search(data):
         try:
             json.dumps(value, ensure_ascii=False).encode()

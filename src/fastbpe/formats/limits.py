@@ -6,15 +6,15 @@ from fastbpe.errors import FormatError
 from fastbpe.model import Buffer
 
 MAX_ENTRIES = 1 << 22  # tokens or merges; four times the largest vocabulary known
-MAX_SPECIAL_TOKENS = 1 << 20
+MAX_SPECIAL_TOKENS = 1 << 20  # in formats that only name them; no published file has more than a few thousand
 MAX_FIELDS = 1 << 16  # of a protobuf message, without the pieces that piece_messages reads: bounds the time
-MAX_ADDED_TOKENS = 1 << 19  # in a tokenizer.json or a native file
+MAX_ADDED_TOKENS = 1 << 19  # in a tokenizer.json or a native file, where each is an object of Python
 #: A file may have this many unused ids, plus UNUSED_PER_TOKEN for each token. Published files have thousands.
 MAX_UNUSED_IDS = 1 << 18
 UNUSED_PER_TOKEN = 16
 HEAD_BYTES = 1 << 20  # the beginning of a larger file is checked before all of it is read
 
-_ENTRY_BYTES = 4  # the fewest that an entry takes in any format
+_ENTRY_BYTES = 4  # the fewest that an entry takes in any format, such as a merge of minbpe: "1 2" and a line feed
 
 
 def check_entries(data: Buffer, where: str, *marks: bytes) -> None:
