@@ -454,6 +454,25 @@ def test_two_files_with_a_space_before_texts_are_exported_as_tokenizer_json(tmp_
         assert made.encode(text, allowed_special="all") == loaded.encode(text, allowed_special="all")
 
 
+def test_entry_of_vocab_json_that_stands_for_no_bytes_is_found_only_if_a_file_names_it(tmp_path: Path) -> None:
+    PLAIN.export(tmp_path, format="gpt2")
+    vocab = json.loads((tmp_path / "vocab.json").read_text(encoding="utf-8"))
+    texts = ["<x y>", "<中>", "\u4e2d\u4e2d", " "]
+    vocab |= {text: len(vocab) + i for i, text in enumerate(texts)}
+    fill(tmp_path, vocab=vocab, tokenizer_config={"tokenizer_class": "GPT2Tokenizer", "pad_token": "<中>"})
+    loaded = fastbpe.load(tmp_path)
+    for text in texts:
+        expected = [vocab[text]] if text == "<中>" else [*text.encode()]
+        assert loaded.encode(text, allowed_special={"<中>"}) == expected
+        assert loaded.decode([vocab[text]]) == text
+    del vocab[" "]
+    fastbpe.load(fill(tmp_path, vocab=vocab)).export(tmp_path / "new.json", format="huggingface")
+    assert fastbpe.load(tmp_path / "new.json").encode("<x y>") == [*b"<x y>"]
+    fill(tmp_path, vocab={**{text: i for text, i in vocab.items() if text != "Ġ"}, " ": vocab["Ġ"]})
+    with pytest.raises(FormatError, match=r"vocab\.json: token 32, ' ', is not spelled in GPT-2's characters"):
+        fastbpe.load(tmp_path)
+
+
 def test_luke_joins_both_lists_of_special_tokens(tmp_path: Path) -> None:
     PLAIN.export(tmp_path, format="gpt2")
     roles = {f"{role}_token": "a" for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")}

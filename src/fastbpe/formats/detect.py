@@ -131,7 +131,8 @@ def _read_files(
 
             return esm_vocabulary.read(where, paths[0], special_tokens)
         return bert_vocabulary.read(where, paths[0], config, name, special_tokens)
-    name = (class_settings.class_of_parts if len(paths) == 2 else class_settings.class_of)(config, model_config)
+    if len(paths) == 2:
+        name = class_settings.class_of_parts(config, model_config)
     is_json = os.path.basename(paths[0]) == folder.JSON  # such a file has its own steps
     settings = None if is_json else class_settings.CLASSES.get(name)
     is_sentencepiece = _is_sentencepiece(map_file(paths[0]))
@@ -166,17 +167,16 @@ def _read_files(
     model: Model | CodePointModel
     if len(paths) == 2:
         model = _read_pair((paths[0], paths[1]), pattern, special_tokens, kept, settings, name)
+        if settings is not None and config.get("add_prefix_space", settings.prefix_space):
+            # The step that puts the space runs after another one, such as Qwen's Split, so on each of its pieces.
+            if settings.pre_tokenizers or settings.pattern not in ("", "gpt2"):
+                raise FormatError(
+                    f"{where}: with add_prefix_space, the class {name}Tokenizer would put a space before each "
+                    f"piece, which fastbpe does not support: {class_settings.way_out(name)}"
+                )
+            model = model._replace(prefix_space=True)
     else:
         model = _read_beside(paths[0], pattern, special_tokens, kept)
-    puts_space = settings is not None and config.get("add_prefix_space", settings.prefix_space)
-    if len(paths) == 2 and settings is not None and puts_space and isinstance(model, Model):
-        # The step that puts the space is not the first one, so each piece would get a space.
-        if settings.pre_tokenizers or (settings.normalizers and settings.pattern != "gpt2"):
-            raise FormatError(
-                f"{where}: with add_prefix_space, the class {name}Tokenizer would put a space before each piece, "
-                f"which fastbpe does not support: {class_settings.way_out(name)}"
-            )
-        model = model._replace(prefix_space=True)
     is_bare = len(paths) == 2 or not paths[0].endswith((".json", ".fbpe", ".gguf"))
     return tokenizer_config.with_own_tokens(model, where, named, is_bare=is_bare)
 
@@ -286,7 +286,6 @@ def _read_beside(
         model = _parse(data, path, pattern, None)
         return model if isinstance(model, Model) else beside.with_named(model, named, path)
     if tiktoken.recognise(data):
-        foreign.check(data, path)
         return tiktoken.parse(data, path, pattern=pattern, special_tokens=None, named=named)
     return _parse(data, path, pattern, None, named)
 
@@ -331,8 +330,8 @@ def _parse(
         if tekken.recognise(data):
             _check_no_pattern(pattern, where)
             return tekken.parse(data, where, special_tokens=special_tokens)
-    if _is_object(data) and (found := _read_huggingface(data, where, pattern, special_tokens, named)):
-        return found
+        if found := _read_huggingface(data, where, pattern, special_tokens, named):
+            return found
     if tiktoken.recognise(data) or where.endswith(".tiktoken"):
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
     # Imported here: loading the formats above does not need these.

@@ -21,7 +21,7 @@ from fastbpe.formats import _gpt2
 from fastbpe.formats.byte_level import bytes_of, text_of
 from fastbpe.formats.json_object import loads
 from fastbpe.formats.limits import check_entries, check_spread
-from fastbpe.model import AddedToken, Buffer, Model, pack_merges
+from fastbpe.model import AddedToken, Buffer, Model, pack_merges, pack_pieces
 from fastbpe.patterns import PATTERNS, Pattern, PatternLike
 
 if TYPE_CHECKING:  # imported at run time where a folder is read
@@ -97,6 +97,7 @@ def marks_words(vocab: bytes, merges: bytes) -> bool:
         return True
     marked = (_unescaped(match[1]) for match in _MARKED.finditer(vocab))
     bases = [character for character in marked if character + end not in made]
+    # Fewer are tokens that lost their merges when a byte-level vocabulary was cut.
     return bool(bases) and 2 * len(bases) >= len(_SINGLE.findall(vocab))
 
 
@@ -207,10 +208,13 @@ def parse(
     kept: Mapping[str, Any] = {}
     if special_tokens is None and named is not None:
         special_tokens, added, dropped, kept = _with_named(contents, named, settings)
+        if settings is not None:
+            contents = _with_plain_names(contents, named, where[0])
     else:
         if special_tokens is None:
             special_tokens = _special_tokens(contents)
         dropped = sorted(
+            # The caller's ids are checked later.
             {i for text, i in special_tokens.items() if isinstance(i, int) and contents.token(i) == text.encode()}
         )
     flat, ends = contents.token_bytes, contents.token_ends
@@ -252,6 +256,30 @@ def _refuse_characters(contents: Contents, named: NamedTokens | None, where: tup
             )
 
 
+def _with_plain_names(contents: Contents, named: NamedTokens, where: str) -> Contents:
+    """Return contents in which texts that no file names as a token are ordinary tokens, which no merge makes.
+
+    So a text does not become such a token, but the token decodes to its own text, as in transformers.
+
+    Raises FormatError for a text of one byte, unless the right spelling of this byte has a lower id, which counts.
+    """
+    listed = {*named.names()}
+    plain = {name: i for name, i in contents.names.items() if name not in listed}
+    if not plain:
+        return contents
+    tokens = contents.tokens()
+    for name, i in plain.items():
+        token = name.encode()
+        if len(token) == 1 and token not in tokens[:i]:
+            raise FormatError(
+                f"{where}: token {i}, {name!r}, is not spelled in GPT-2's characters for bytes, as "
+                f"{text_of(token)!r}"
+            )
+        tokens[i] = token
+    token_bytes, token_ends = pack_pieces(tokens)
+    return contents._replace(token_bytes=token_bytes, token_ends=token_ends)
+
+
 def _with_named(
     contents: Contents, named: NamedTokens, settings: Settings | None
 ) -> tuple[dict[str, int], list[AddedToken], list[int], dict[str, Any]]:
@@ -263,10 +291,6 @@ def _with_named(
     guessed = {} if settings is not None else _special_tokens(contents)
     own = [AddedToken(name, i, special=True) for name, i in guessed.items()]
     added = named.add(own, ids.get, len(ids) + (contents.empty is not None))
-    if settings is not None:  # a token that does not represent bytes decodes to its own text
-        added += [
-            AddedToken(name, i) for name, i in contents.names.items() if i not in {token.id for token in added}
-        ]
     in_no_merge = {*contents.unmade}.difference(memoryview(contents.merges).cast("I"))
     by_name = {*byte_vocabulary.found_by_name(added)}
     dropped = [
