@@ -473,6 +473,16 @@ def test_entry_of_vocab_json_that_stands_for_no_bytes_is_found_only_if_a_file_na
         fastbpe.load(tmp_path)
 
 
+def test_native_file_in_a_folder_keeps_its_chat_template(tmp_path: Path) -> None:
+    PLAIN.save(tmp_path / "a.fbpe")
+    (tmp_path / "chat_template.jinja").write_text("{{ messages }}")
+    fastbpe.load(fill(tmp_path, tokenizer_config={"bos_token": "<s>"})).save(tmp_path / "a.fbpe")
+    (tmp_path / "chat_template.jinja").unlink()
+    chat = fastbpe.load(tmp_path)._family.chat
+    assert chat is not None
+    assert chat.templates == {"default": "{{ messages }}"}
+
+
 def test_luke_joins_both_lists_of_special_tokens(tmp_path: Path) -> None:
     PLAIN.export(tmp_path, format="gpt2")
     roles = {f"{role}_token": "a" for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")}

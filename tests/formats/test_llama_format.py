@@ -14,10 +14,10 @@ from fastbpe import FormatError, FormatWarning
 from fastbpe.formats import native, native_extras
 from fastbpe.formats.huggingface import llama_symbols, read_llama
 from fastbpe.formats.sentencepiece import model_file
-from fastbpe.model import CodePointModel, Conventions
+from fastbpe.model import CodePointModel, Conventions, PieceType
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from helpers.bounds import within
-from helpers.codepoint_models import trained
+from helpers.codepoint_models import model_of, trained
 
 METASPACE = "▁"
 PREPEND = {"type": "Prepend", "prepend": METASPACE}
@@ -268,3 +268,35 @@ def test_native_file_with_invalid_conventions_raises_format_error(value: Any) ->
 def test_conventions_of_older_native_files_are_read() -> None:
     values = {name: value for name, value in Conventions(splits=True)._asdict().items() if name != "symbols"}
     assert native_extras._read_conventions(values, "file") == Conventions(splits=True)
+
+
+def test_many_added_tokens_that_merges_make_load_in_linear_time() -> None:
+    letters = [chr(0x4E00 + i) for i in range(60)]
+    pairs = [(one, other) for one in letters for other in letters]
+    vocab = with_tokens(*letters, *map("".join, pairs))
+    tokens = [added(one + other, vocab[one + other], special=False) for one, other in pairs]
+    data = dumped(model__vocab=vocab, model__merges=[*map(list, pairs)], added_tokens=tokens)
+    with within(5):  # takes a fifth of a second
+        assert fastbpe.load(data).mode == "codepoint"
+
+
+@pytest.mark.parametrize("symbol", ["<a>", None])
+def test_export_refuses_what_would_take_cubic_or_quadratic_time(symbol: str | None, tmp_path: Path) -> None:
+    """With a user-defined piece, the control symbol must be cut; without one, all lengths of runs are tried."""
+    runs = [(b"a" * n, -1.0, PieceType.NORMAL) for n in range(2, 200)]
+    pieces = [
+        (b"<unk>", 0.0, PieceType.UNKNOWN),
+        (b"\xe2\x96\x81", -2.0, PieceType.NORMAL),
+        (b"a", -3.0, 1),
+        *runs,
+    ]
+    if symbol is not None:
+        pieces = [
+            *pieces[:5],
+            (b"ab" * 3999, 0.0, PieceType.CONTROL),
+            (symbol.encode(), 0.0, PieceType.USER_DEFINED),
+        ]
+    (tmp_path / "a.model").write_bytes(model_of(pieces))
+    loaded = fastbpe.load(tmp_path / "a.model")
+    with within(5), pytest.raises(FormatError, match="cannot"):
+        loaded.export(tmp_path / "a.json", format="huggingface")

@@ -14,6 +14,7 @@ import pytest
 import fastbpe
 from fastbpe import PATTERNS, FormatError, Tokenizer
 from fastbpe.formats import tekken
+from helpers.bounds import within
 from helpers.sampling import rounds
 from helpers.shared_data import BYTES, corpus, data_file, random_texts
 
@@ -232,3 +233,12 @@ def test_merges_that_ranks_cannot_say_are_refused(tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_merges([(97, 98), (98, 99), (256, 99), (97, 257)], pattern="gpt2")
     with pytest.raises(FormatError, match=r"a tekken\.json can store a token only once"):
         tokenizer.export(tmp_path / "x", format="tekken")
+
+
+def test_repeated_special_token_is_found_in_linear_time() -> None:
+    """The last of the names for the ids that the file does not list is also the first listed name."""
+    n = 1 << 17
+    changes = {"config__default_num_special_tokens": n, "config__default_vocab_size": n + 256}
+    listed = [{"rank": 0, "token_str": f"<SPECIAL_{n - 1}>", "is_control": True}]
+    with within(5), pytest.raises(FormatError, match=f"'<SPECIAL_{n - 1}>' appears twice"):  # takes a tenth of it
+        fastbpe.load(dumped(document(**changes, special_tokens=listed)))

@@ -87,7 +87,9 @@ def read(
     first = (token.content for token in added[:n_first])
     rows = python_backend.with_added([*first, *BYTE_NAMES], added, fail)
     types = bytes([PieceType.CONTROL] * n_first + [PieceType.BYTE] * N_BYTES)
-    for token in added:  # in the class, each byte is a token of one character; in the model, it is named <0x41>
+    # In the class, each byte is a token of one character; in the model, it is named <0x41>. A space with which a
+    # token begins or ends would be stripped next to a token with rstrip or lstrip, such as <pad>.
+    for token in added:
         if len(token.content) < 2 or token.content in BYTE_NAMES or token.content.strip() != token.content:
             fail(
                 f"the token {token.content!r:.60} has fewer than two characters, names a byte, or has white space "

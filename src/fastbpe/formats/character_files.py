@@ -23,6 +23,7 @@ from fastbpe.formats.huggingface.read import read_json
 from fastbpe.formats.huggingface.step_json import metaspace
 from fastbpe.model import Buffer, Model
 
+# As in `gpt2`, but of text.
 _SPECIAL = re.compile(r"<[!-;=?-~]+>|\[[A-Z_]+[0-9]*\]")
 _FLAGS = {"special": True, "normalized": False, "lstrip": False, "rstrip": False, "single_word": False}
 _SPACES = metaspace("always")

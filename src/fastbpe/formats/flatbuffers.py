@@ -25,7 +25,7 @@ class Field:
 
 
 class Builder:
-    """A buffer that is being written."""
+    """A buffer that is being written. An object that is empty is left out: its position is 0."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []  # the last part comes first in the buffer
@@ -33,14 +33,14 @@ class Builder:
         self._alignment = 1  # bytes; the largest alignment of the objects so far
 
     def vector(self, code: str, values: Sequence[float]) -> int:
-        """Write a vector of scalars and return its position; 0 if it is empty."""
+        """Write a vector of scalars and return its position."""
         if not values:
             return 0
         data = struct.pack(f"<{len(values)}{code}", *values)
         return self.byte_vector(data, len(data) // len(values), len(values))
 
     def byte_vector(self, data: bytes, alignment: int, n: int | None = None) -> int:
-        """Write a vector from its bytes and return its position; 0 if it is empty.
+        """Write a vector from its bytes and return its position.
 
         Args:
             data: the bytes of its elements.
@@ -55,7 +55,7 @@ class Builder:
         return self._scalar("I", len(data) if n is None else n)
 
     def string(self, text: bytes) -> int:
-        """Write a string and return its position; 0 if it is empty."""
+        """Write a string and return its position."""
         if not text:
             return 0
         self._align(4, len(text) + 1)
@@ -63,7 +63,7 @@ class Builder:
         return self._scalar("I", len(text))
 
     def strings(self, texts: Sequence[bytes]) -> int:
-        """Write a vector of strings and return its position."""
+        """Write a vector of strings, none of them empty, and return its position."""
         positions = [self.string(text) for text in texts]
         self._align(4, 4 * len(texts))
         start = self._n_bytes

@@ -115,6 +115,7 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         from fastbpe.formats.sentencepiece import model_file
 
         check_sections(sections, {"model"}, where, ("merges",))
+        # Extras: the model may come from a tokenizer.json, whose pieces sentencepiece would not all load.
         model = model_file.parse(sections["model"], where, any_text="extras" in header)
         if "extras" in header:
             extras = native_extras.read_code_points(header["extras"], model.n_pieces, where)
@@ -147,11 +148,11 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
     merges = bytes(sections.pop("merges"))
     if len(merges) % BYTES_PER_MERGE:
         raise FormatError(f"{where}: the size of its section 'merges' is not a multiple of the size of a merge")
-    if "spelling" not in header:
+    if "spelling" not in header:  # with one, the right token loses its prefix; the core checks the ids
         _check_merges(merges, sections, where)
     supermerges = sections.pop("supermerges", None)
     scores = sections.pop("scores", None)
-    if {"extras", "own_tokens", "chat", "spelling", "supermerges"} & header.keys():
+    if supermerges is not None or {"extras", "own_tokens", "chat", "spelling", "supermerges"} & header.keys():
         from fastbpe.formats import native_extras
 
         spelling = native_extras.read_spelling(header, where)
@@ -162,13 +163,9 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
             extras["symbols"] = native_extras.read_symbols(header, where)
         if spelling is not None and spelling.kind == "Unigram":
             extras["scores"] = _checked_scores(scores, sections, where)
-            scores = None
         extras |= native_extras.read_own(header, where) | native_extras.read_chat(header, where)
         extras |= native_extras.read_supermerges(header, supermerges, where)
-        supermerges = None  # as scores above: used, so no error below
-    if supermerges is not None:
-        raise FormatError(f"{where}: it has a section 'supermerges' that its header does not describe")
-    if scores is not None:
+    if scores is not None and "scores" not in extras:
         raise FormatError(f"{where}: it has a section 'scores' that its model does not use")
     return Model(
         tokens=None,

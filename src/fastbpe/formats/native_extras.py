@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, repeat
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError
@@ -27,14 +27,13 @@ from fastbpe.model import (
     AddedToken,
     Buffer,
     Chat,
+    CodePointModel,
+    Conventions,
     Model,
     Spelling,
     Supermerges,
     Symbols,
 )
-
-if TYPE_CHECKING:  # imported at run time only for code-point models
-    from fastbpe.model import CodePointModel, Conventions
 
 _MAX_IDS = 1 << 24  # the core's limit
 _FLAGS = AddedToken._fields[2:]
@@ -161,8 +160,8 @@ def read(extras: Any, where: str, *, has_spelling: bool) -> dict[str, Any]:
     unknown = kept.value.keys() - {*KEPT, "empty_token", "dropout"}
     if unknown:
         kept.fail("is unknown", min(unknown))
-    for key in KEPT:
-        kept.part(key)  # raises unless it is an object
+    for key in KEPT:  # from here to the normalizers, calls only raise for bad values
+        kept.part(key)
     kept.get("empty_token", int, 0)
     step_parts.dropout_of(kept)
     templates.read(kept)
@@ -288,6 +287,7 @@ def _top(extras: Any, where: str, keys: Collection[str]) -> Part:
 
 def _described(tokens: Sequence[AddedToken]) -> dict[str, list[Any]]:
     """Return columns: contents, ids, and each flag that some token has. (There may be thousands of tokens.)"""
+    # Without tokens, zip(*tokens) yields no columns.
     columns = dict(zip(AddedToken._fields, map(list, zip(*tokens, strict=True)), strict=False))
     return {name: column for name, column in columns.items() if name in ("content", "id") or any(column)}
 
@@ -314,7 +314,7 @@ def _read_added_tokens(top: Part, n_ids: int) -> list[AddedToken]:
     except UnicodeEncodeError as error:
         described.fail(f"some token contains a surrogate, {error.object[error.start]!r}", "content")
     flags = [columns.get(name, repeat(False)) for name in _FLAGS]
-    return [*map(AddedToken._make, zip(columns["content"], ids, *flags, strict=False))]
+    return [*map(AddedToken._make, zip(columns["content"], ids, *flags, strict=False))]  # `repeat` does not end
 
 
 def _described_template(template: tuple[Sequence[int], Sequence[int]]) -> list[list[int]]:
@@ -336,8 +336,6 @@ def _described_conventions(conventions: Conventions) -> dict[str, Any]:
 
 
 def _read_conventions(values: Any, where: str) -> Conventions | None:
-    from fastbpe.model import Conventions
-
     if values is None:
         return None
     kinds = {name: type(value) for name, value in Conventions()._asdict().items()}

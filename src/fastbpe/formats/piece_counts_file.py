@@ -41,7 +41,6 @@ _SECTIONS = ("pieces", "lengths", "counts")
 _RUNS_OF = r"[0-9a-f]+( (lines|whole)( neighbours| cut( \d{1,19}){4})?)?"  # see `training.runs`
 _WORD_SECTIONS = ("charsmap", "characters", "character_counts")
 _REQUIRED: Mapping[str, type | tuple[type, ...]] = {
-    "mode": str,
     "pattern": (str, list, type(None)),
     "special_tokens": list,
     "n_bytes": int,
@@ -58,8 +57,6 @@ _REQUIRED_OF_WORDS = {
     "symbols": list,
     **dict.fromkeys(SENTENCE_NUMBERS, int),
 }
-
-
 _REQUIRED_OF_UNIGRAM = {**_REQUIRED_OF_WORDS, "last_word": str}
 
 

@@ -323,7 +323,7 @@ class OfPieces:
         content = self.rules.language if stated is None else str(stated)
         unknown = self.named.roles.get("unk", "")
         if self.class_name == "SeamlessM4T":
-            for key in ("src_lang", "tgt_lang"):
+            for key in ("src_lang", "tgt_lang"):  # the class writes both as __fra__
                 if not isinstance(self.config.get(key, ""), str):
                     self._fail(f"{key} is not text")
             content = content if "__" in content else f"__{content}__"

@@ -247,7 +247,6 @@ class _Folder:
                 strict=True,
             )
         )
-        is_siglip = self._class_name == "Siglip"
         unknown = self.named.roles.get("unk")
         if unknown is None:
             self._fail(f"the class {self._class_name}Tokenizer needs an unk_token")
@@ -261,7 +260,7 @@ class _Folder:
             may_strip=self._class_name != "PLBart",  # PLBART may assign an id twice, and lose its token's flags
             shared={_MASK: self._vocab[unknown]} if lacks_mask else None,
         )
-        if is_siglip:
+        if self._class_name == "Siglip":
             self._check_siglip(added)
         rows = [*self._vocab]
         languages = [] if self._class_name == "PLBart" else self._languages()
@@ -316,9 +315,9 @@ class _Folder:
             self._fail("without do_lower_case, the class does not make texts lower case")
         if not self._pieces.normalizer["remove_extra_whitespaces"]:
             self._fail("a model that keeps spaces at the ends is not supported for the class SiglipTokenizer")
-        unknown = self._vocab.get(self.named.roles.get("unk", ""), -1)
-        if unknown >= 0 and self._pieces.types[unknown] != PieceType.UNKNOWN:
-            self._fail(f"the unk_token {self.named.roles['unk']!r:.60} is not the unknown piece of the .model")
+        unknown = self.named.roles["unk"]
+        if self._pieces.types[self._vocab[unknown]] != PieceType.UNKNOWN:
+            self._fail(f"the unk_token {unknown!r:.60} is not the unknown piece of the .model")
         for token in added:
             if METASPACE in token.content or any(map(str.isspace, token.content)):
                 self._fail(f"the token {token.content!r:.60} contains white space, or U+2581")
@@ -337,7 +336,8 @@ class _Folder:
             )
         languages, language = self._languages(), self._config.get("src_lang")
         if language is None:
-            language = "en" if self._class_name == "M2M100" else "en_XX" if len(languages) > 3 else None
+            is_multi = len(languages) == len(_PROGRAMS)  # with "base", PLBART puts no language after texts
+            language = "en" if self._class_name == "M2M100" else "en_XX" if is_multi else None
         if language is None or not languages:
             return (), (ids[eos],)
         token = language if self._class_name == "PLBart" and language in languages else f"__{language}__"

@@ -9,7 +9,6 @@ no special tokens: this module has a list.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -104,7 +103,8 @@ def _special_names(listed: object, version: object, n: int, where: str) -> list[
         raise FormatError(f"{where}: {len(names)} special tokens, but config.default_num_special_tokens is {n}")
     names += [_FILLER.format(i) for i in range(len(names), n)]
     if len({*names}) != n:
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        known: dict[str, int] = {}
+        twice = next(name for i, name in enumerate(names) if known.setdefault(name, i) != i)
         raise FormatError(f"{where}: special_tokens: {twice!r:.80} appears twice")
     return names
 
@@ -129,7 +129,7 @@ def _tokens(listed: object, n: int, where: str) -> list[bytes]:
             )
         try:
             token = base64.b64decode(text, validate=True)
-        except (binascii.Error, ValueError) as error:
+        except ValueError as error:
             raise FormatError(f"{where}: vocab[{rank}]: {text!r:.80} is not base64: {error}") from None
         if not token or (rank < N_BYTES and token != bytes([rank])):
             expected = f"the byte {rank}" if rank < N_BYTES else "a token"
@@ -184,7 +184,7 @@ def dump(tokens: Sequence[bytes], pattern: Pattern, special_tokens: Mapping[str,
         "vocab": [_entry(rank, token) for rank, token in enumerate(ordinary)],
         "special_tokens": [{"rank": i, "token_str": names[i], "is_control": True} for i in range(n_special)],
     }
-    return json.dumps(document, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass")
+    return json.dumps(document, ensure_ascii=False, indent=1).encode()
 
 
 def _entry(rank: int, token: bytes) -> dict[str, Any]:

@@ -211,6 +211,7 @@ def _parse_line(line: bytes, where: str) -> tuple[bytes, int]:
     except binascii.Error as error:
         raise FormatError(f"{where}: {fields[0]!r} is not base64: {error}") from None
     digits = fields[1].lstrip(b"0") or fields[1][-1:]
+    # [:20] exceeds MAX_RANK, too, and `int` refuses more than 4,300 digits.
     if not digits.isdigit() or int(digits[:20]) > MAX_RANK:
         raise FormatError(f"{where}: rank {fields[1][:40]!r} is not a number from 0 to {MAX_RANK}")
     return token, int(digits)

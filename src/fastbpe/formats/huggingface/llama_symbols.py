@@ -21,6 +21,8 @@ from fastbpe.model import BYTES_PER_MERGE, PieceType, pack_pieces
 Merges = Mapping[tuple[str, str], int]
 _Symbol = TypeVar("_Symbol", str, int)
 
+_MAX_CHARACTERS = 256  # of a name to cut, as in `merges_as_scores`: `merged` takes quadratic time
+
 
 def pre_tokenizer(
     pieces: Sequence[str], types: bytes, merges: bytes, *, added: Collection[int], fuses: bool
@@ -118,7 +120,7 @@ def find_cuts(
     """
     cuts: dict[str, str] = {}
     for name in names:
-        tokens = merged(name, merges)
+        tokens = merged(name, merges) if len(name) <= _MAX_CHARACTERS else []
         at = 0
         for left, right in pairwise(tokens):
             at += len(left)

@@ -67,14 +67,14 @@ def added_tokens(
         shared: special token → id of a token of the vocabulary; both may have this id.
     """
     special = dict.fromkeys(token.content for token in (*named.named.values(), *named.extra))
-    special.pop("", None)
+    special.pop("", None)  # transformers adds no empty token
     sharing = [AddedToken(content, i, True, False) for content, i in (shared or {}).items() if content in special]
     for other in sharing:
         del special[other.content]
     ids = {token.content: i for i, token in named.decoder.items()}
     if len(ids) < len(named.decoder):
-        contents = [token.content for token in named.decoder.values()]
-        fail(f"two ids have the token {next(text for text in contents if contents.count(text) > 1)!r:.60}")
+        twice, _ = Counter(token.content for token in named.decoder.values()).most_common(1)[0]
+        fail(f"two ids have the token {twice!r:.60}")
     known = {token.content: token for token in named.decoder.values()}
     for token in named.decoder.values():
         for flag in _FLAGS:

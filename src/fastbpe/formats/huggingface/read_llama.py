@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -88,7 +89,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
         _find_symbols(top, types, symbols, vocabulary, added, laid_out, conventions.fuses)
     if METASPACE not in vocabulary:
         model.fail(f"{METASPACE!r}, which stands for a space, is not a token", "vocab")
-    if PieceType.BYTE in types:  # no character is unknown, so `fuses` changes nothing
+    if PieceType.BYTE in types:  # no character is unknown, so `fuses` changes nothing; a .model stores only True
         conventions = conventions._replace(fuses=True)
     new_bytes, new_ends = pack_pieces(token.content.encode() for token in added if token.id >= len(vocabulary))
     n_bytes = len(piece_bytes)
@@ -297,14 +298,15 @@ def _types(
     elif not named:
         model.fail("it is missing: without it and byte_fallback, characters would be lost", "unk_token")
     in_all_text = in_all_text and not any(token.special and token.normalized for token in added)
+    made = cache(lambda: frozenset(memoryview(merges).cast("I")[2::3].tolist()))  # few files need it
     for token in added:
         # U+2581 stays a normal piece even if no text keeps one, because the core finds spaces by it.
         is_always_found = in_all_text and token.normalized and not token.single_word
         never_merges = is_always_found and token.content != METASPACE
-        if types[token.id] == PieceType.NORMAL and (never_merges or not _is_ordinary(token, vocabulary, merges)):
+        if types[token.id] == PieceType.NORMAL and (never_merges or not _is_ordinary(token, vocabulary, made)):
             types[token.id] = PieceType.CONTROL if token.special else PieceType.USER_DEFINED
     for name in (model.get("unk_token", str, ""), *(BYTE_NAMES if named else ())):
-        if _is_made(name, vocabulary, merges):
+        if _is_made(name, vocabulary, made):
             model.fail(f"a merge makes {name!r:.60}, which stands for text without a token", "merges")
     return types
 
@@ -337,18 +339,18 @@ def _unknown(model: Part, vocabulary: Vocabulary) -> int:
     return vocabulary.get(name, -1)
 
 
-def _is_ordinary(token: AddedToken, vocabulary: Vocabulary, merges: bytes) -> bool:
-    """Tell whether merging can also make an added token."""
+def _is_ordinary(token: AddedToken, vocabulary: Vocabulary, made: Callable[[], Collection[int]]) -> bool:
+    """Tell whether merging can also make an added token. made: as for `_is_made`."""
     if token.id >= len(vocabulary):
         return False
-    return len(token.content) == 1 or _is_made(token.content, vocabulary, merges)
+    return len(token.content) == 1 or _is_made(token.content, vocabulary, made)
 
 
-def _is_made(name: str, vocabulary: Vocabulary, merges: bytes) -> bool:
-    """Tell whether a merge makes a token."""
+def _is_made(name: str, vocabulary: Vocabulary, made: Callable[[], Collection[int]]) -> bool:
+    """Tell whether a merge makes a token. made: function that returns the ids that merges make."""
     if not any(name[:cut] in vocabulary and name[cut:] in vocabulary for cut in range(1, len(name))):
         return False
-    return vocabulary.get(name, -1) in memoryview(merges).cast("I")[2::3].tolist()
+    return vocabulary.get(name, -1) in made()
 
 
 def _meta(model: Part, types: bytearray, find: Callable[[str], int]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def serde_float(text: str) -> float:
     (-3.14, -19.045299681211706, -19.04529968121171)
     """
     whole, _, part = text.partition(".")
-    if len(text) <= _SURE_DIGITS and part and part.isdigit():
+    if len(text) <= _SURE_DIGITS and part.isdigit():
         digits = int(whole.lstrip("-") + part)
         value = digits / _POWERS[len(part)]
         return -value if text[0] == "-" else value
@@ -49,7 +49,7 @@ def _any_float(text: str) -> float:
             raise ValueError(f"{text:.60}: the number is too large")
         value /= _POWERS[_MAX_POWER]
         power += _MAX_POWER
-    if value:
+    if value:  # 0e999 has no power in _POWERS
         value = value * _POWERS[power] if power >= 0 else value / _POWERS[-power]
     if value == float("inf"):
         raise ValueError(f"{text:.60}: the number is too large")

@@ -93,7 +93,8 @@ def _checked(kind: str, given: Mapping[str, Any], place: str) -> dict[str, Any]:
     """Return only the members that a kind has. Raises FormatError for a value that does not suit."""
     made: dict[str, Any] = {}
     for name, option in _MEMBERS[kind].items():
-        value, where = given.get(name, name == "use_regex" or None), f"{place}.{name}"
+        default = True if name == "use_regex" else None  # None is no valid value
+        value, where = given.get(name, default), f"{place}.{name}"
         if option == "template":
             made[name] = [_item(one, f"{where}[{i}]") for i, one in enumerate(_of_type(list, value, where))]
         elif option == "special":

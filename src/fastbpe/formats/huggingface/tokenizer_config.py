@@ -55,8 +55,7 @@ def with_own_tokens(
     chat = chat_templates.find(where)
     if chat is not None:
         chat = chat._replace(tokens={f"{role}_token": token for role, token in named.roles.items()})
-    if roles or chat:
-        model = model._replace(roles={**model.roles, **roles}, chat=chat)
+    model = model._replace(roles={**model.roles, **roles}, chat=chat or model.chat)
     if isinstance(model, Model) and named.settings is not None and named.settings.puts_around:
         return _between(model, where, config, named.settings.processor, is_bare=is_bare)
     if isinstance(model, Model) and named.settings is not None and named.settings.has_prompt and is_bare:
@@ -170,7 +169,7 @@ def with_clean_up(
 
     transformers ignores the setting for a model that merges, unless its class runs in Python.
     """
-    if not config.get(_CLEAN_UP, class_name == "PLBart"):
+    if not config.get(_CLEAN_UP, class_name == "PLBart"):  # the only class with the default True
         return model
     if isinstance(model, CodePointModel):
         conventions = model.conventions if model.runs_in_python else None

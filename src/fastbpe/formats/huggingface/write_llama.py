@@ -26,6 +26,8 @@ from fastbpe.model import (
 
 Merge: TypeAlias = tuple[int, int, int]  # left id, right id, merged id
 
+_MAX_RUN = 64  # characters; `_check_runs` takes cubic time. Llama's longest run has 16 spaces, Gemma's 31
+
 
 def dump(model: CodePointModel) -> bytes:
     """Return the bytes of the file."""
@@ -244,6 +246,8 @@ def _check_runs(character: str, last: int, groups: list[list[Merge]], pieces: li
             elif number <= last and any(len(part) > 1 and _is_run(part, character) for part in (one, other)):
                 cannot(f"the piece {pieces[merged]!r} and runs of {character!r} that have the same score,")
     longest = max(map(sum, by_score))
+    if longest > _MAX_RUN:
+        cannot(f"runs of up to {longest} times {character!r}, several with the same score,")
     for n in range(2, 4 * longest):
         if llama_symbols.merged([1] * n, by_list) != llama_symbols.merged([1] * n, by_score):  # their lengths
             cannot(f"runs of {character!r} that have the same score")

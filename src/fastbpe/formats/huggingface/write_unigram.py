@@ -126,7 +126,8 @@ def _scores(model: CodePointModel) -> Iterator[float]:
     scores = struct.unpack(f"={model.n_pieces}f", model.scores)
     normal = [score for score, kind in zip(scores, model.types, strict=True) if kind == PieceType.NORMAL]
     lowest = min(normal, default=1.0)
-    if lowest > 0:  # the lowest of all entries decides the score of unknown characters
+    # The lowest of all entries decides the score of unknown characters; user-defined pieces have 0 or more.
+    if lowest > 0:
         write_llama.cannot("a unigram model without a normal piece whose score is 0 or below")
     for i, (score, kind) in enumerate(zip(scores, model.types, strict=True)):
         if kind == PieceType.USER_DEFINED:

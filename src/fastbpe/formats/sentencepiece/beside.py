@@ -121,7 +121,6 @@ def _with_flags(
         conventions=Conventions(strips=spec["add_dummy_prefix"] or spec["remove_extra_whitespaces"]),
         added_tokens=added,
         roles={**_roles(made), **made.roles},
-        template=made.template,
         serialized=b"",
     )
 
