@@ -194,13 +194,24 @@ def test_random_cuts_of_unigram_need_the_original() -> None:
     model = face.models.Unigram([("a", -1.0), ("aa", -1.0)], 0)
     tokenizer = face.Tokenizer(model)
     assert tokenizer.encode("aa").tokens == ["aa"]
-    for name, value in (("alpha", 0.1), ("nbest_size", 2)):
-        setattr(model, name, value)
-        assert getattr(model, name) == value
-        with pytest.raises(ImportError, match=f"its model has {name}"):
-            tokenizer.encode("aa")
-        setattr(model, name, None)
+    assert [token.value for token in model.tokenize("aa")] == ["aa"]
+    model.alpha = 0.1
+    assert model.alpha == 0.1
+    for call in (tokenizer.encode, model.tokenize):
+        with pytest.raises(ImportError, match=r"random segmentations of a Unigram model \(set alpha to None\)"):
+            call("aa")
+    model.alpha = None
     assert tokenizer.encode("aa").tokens == ["aa"]
+
+
+@pytest.mark.parametrize("options", [{"nbest_size": 2}, {"alpha": 0.0}, {"alpha": 0.0, "nbest_size": 2}])
+def test_unigram_with_these_options_cuts_as_without_them(options: dict[str, Any]) -> None:
+    def cuts(module: Any) -> Any:
+        vocab = [("a", -1.0), ("aa", -1.1), ("b", -1.0), ("aab", -1.9)]
+        tokenizer = module.Tokenizer(module.models.Unigram(vocab, 0, **options))
+        return [(tokenizer.encode("aabaa").tokens, tokenizer.model.tokenize("aabaa")[0].value) for _ in range(30)]
+
+    assert cuts(face) == cuts(stock)
 
 
 def test_equal_tokens_of_a_unigram_count_in_its_size() -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import types
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,10 @@ import transformers
 from tokenizers import models
 
 import fastbpe.transformers as door
-from fastbpe.transformers import accelerating, decode_stream, sglang, vllm
+from fastbpe.transformers import accelerating, decode_stream, patching, sglang, vllm
 from fastbpe.transformers.classes import ENGINE
 from fastbpe.transformers.engine import WAITS
+from fastbpe.transformers.snapshot import alive
 from helpers.sampling import SEED
 from helpers.transformers_grid import FILES, TEXTS, TRAINED, make, random_texts
 
@@ -108,6 +110,83 @@ def test_unpatch_gives_everything_back() -> None:
     assert is_accelerated(kept)
     assert not is_accelerated(make("small_bytes"))
     assert made(TEXTS)["input_ids"] == ids
+
+
+class _Interrupt(BaseException):
+    pass
+
+
+def _interrupted(call: Any, module: Any, name: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupt a call when it calls a function of a module for the n-th time, as Ctrl-C or a fork may."""
+    whole, calls = getattr(module, name), []
+
+    def interrupting(*args: Any) -> Any:
+        calls.append(args)
+        if len(calls) == n:
+            raise _Interrupt
+        return whole(*args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, name, interrupting)
+        with pytest.raises(_Interrupt):
+            call()
+
+
+def test_patch_and_unpatch_complete_an_interrupted_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    init = transformers.PreTrainedTokenizerFast.__init__
+    _interrupted(door.patch, patching, "_taking", 1, monkeypatch)
+    door.patch()
+    assert is_accelerated(make("small_bytes"))
+    _interrupted(door.unpatch, patching, "_swap_streams", 1, monkeypatch)
+    door.patch()
+    assert is_accelerated(make("small_bytes"))
+    _interrupted(door.unpatch, patching, "_swap_streams", 1, monkeypatch)
+    door.unpatch()
+    assert transformers.PreTrainedTokenizerFast.__init__ is init
+    assert tokenizers.decoders.DecodeStream is Stock
+
+
+def test_watching_completes_an_interrupted_start(tmp_path: Path) -> None:
+    code = (
+        "import tokenizers\n"
+        "from fastbpe.transformers import watching\n"
+        "stock = tokenizers.Tokenizer.add_tokens, tokenizers.Tokenizer.model\n"
+        "made = tokenizers.Tokenizer(tokenizers.models.BPE())\n"
+        "whole, watching._replace_setter = watching._replace_setter, None\n"
+        "try: watching.watch(made)\n"
+        "except TypeError: pass\n"
+        "watching._replace_setter = whole\n"
+        "counter = watching.watch(made)\n"
+        "made.add_tokens(['a'])\n"
+        "made.model = tokenizers.models.BPE()\n"
+        "print(counter)\n"
+        "watching.stop_watching(lambda tokenizer: False)\n"
+        "print((tokenizers.Tokenizer.add_tokens, tokenizers.Tokenizer.model) == stock)\n"
+    )
+    done = run("-c", code, cwd=tmp_path)
+    assert done.stdout == "[2]\nTrue\n", done.stderr
+
+
+def test_members_are_listed_beside_a_thread_that_adds_some() -> None:
+    members: weakref.WeakKeyDictionary[Any, None] = weakref.WeakKeyDictionary()
+    kept = [_Registry() for _ in range(50)]
+    members.update(dict.fromkeys(kept))
+    done = threading.Event()
+
+    def add() -> None:
+        while not done.is_set():
+            members[_Registry()] = None
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=add)
+    thread.start()
+    try:
+        assert all({*kept} <= {*alive(members)} for _ in range(2000))
+    finally:
+        done.set()
+        thread.join()
+        sys.setswitchinterval(before)
 
 
 @pytest.mark.daily

@@ -70,7 +70,7 @@ def test_child_forked_during_a_call_of_transformers_can_call() -> None:
     code = """
 import tokenizers
 from transformers import PreTrainedTokenizerFast
-from fastbpe.transformers import accelerate, classes, handled_call
+from fastbpe.transformers import accelerate, classes, handled_call, patch, patching, unpatch, watching
 from fastbpe.transformers.engine import engine_of
 made = tokenizers.Tokenizer(tokenizers.models.BPE({c: i for i, c in enumerate("ab")} | {"ab": 2}, [("a", "b")]))
 made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -78,7 +78,7 @@ hf = accelerate(PreTrainedTokenizerFast(tokenizer_object=made))
 expected = hf(["abab"])[0].ids
 held = threading.Event()
 def hold():
-    with classes._lock, engine_of(hf)._lock, handled_call._lock:
+    with classes._lock, engine_of(hf)._lock, handled_call._lock, patching._lock, watching._lock:
         held.set()
         time.sleep(300)
 threading.Thread(target=hold, daemon=True).start()
@@ -87,6 +87,9 @@ def call():
     hf.backend_tokenizer.add_tokens(["<new>"])  # the next call makes the tables again
     assert hf(["abab"])[0].ids == expected
     assert classes.accelerated_class(PreTrainedTokenizerFast) is type(hf)
+    patch()
+    assert PreTrainedTokenizerFast(tokenizer_object=made)("abab").input_ids == expected
+    unpatch()
 in_child(call)
 print("done")
 """

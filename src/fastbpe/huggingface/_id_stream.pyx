@@ -21,7 +21,7 @@ cdef class QuickStream:
     cdef public object _last  # the id of the last text, if the table answered; None: the slow stream did
 
     def __cinit__(self, *args, **options):
-        self._counter, self._known = [0], {}
+        self._counter, self._known = [0], {}  # 0 is not `_seen`, which is None: step(None, id) raises in `_step`
 
     @cython.critical_section
     def step(self, tokenizer, id):
@@ -35,7 +35,7 @@ cdef class QuickStream:
     cdef object _quick_text(self, object tokenizer, object id):
         """Return the text that the table has for an id; None if the slow stream has to find it."""
         cdef dict known
-        # Compares addresses, not values: an equal object at another address is only slower.
+        # Compares addresses: `_seen` keeps its object alive, so no other object has its address.
         if tokenizer is not self._quick or PyList_GET_ITEM(self._counter, 0) != <PyObject*> self._seen:
             return None
         known = self._known

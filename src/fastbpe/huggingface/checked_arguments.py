@@ -17,7 +17,7 @@ MAX_ID = (1 << 32) - 1
 def of_type(value: Any, kind: Any) -> Any:
     """Return a value if it has the right type. Raises TypeError, or UnicodeEncodeError, as tokenizers does.
 
-    A bool of numpy becomes a bool, and an instance of a subclass of str a plain str.
+    A bool of numpy becomes a bool, and an instance of a subclass of str a plain str. A bool is no int.
     """
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
         if kind is str:
@@ -45,7 +45,7 @@ def sequence(value: Any) -> Any:
 
 def number(value: Any) -> int:
     """Return an unsigned 64-bit int. Raises TypeError or OverflowError for others."""
-    found = int(index(value))
+    found = index(value)
     if found < 0:
         raise OverflowError("can't convert negative int to unsigned")
     if found >= 1 << 64:
@@ -59,6 +59,7 @@ def number_or_none(value: Any) -> int | None:
 
 def real(value: Any) -> float:
     """Return a float. Raises TypeError for a str or any other value that is not a number."""
+    # str: numpy.str_ has __float__, but tokenizers refuses it.
     if isinstance(value, str) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
         raise TypeError(f"must be real number, not {type(value).__name__}")
     return float(value)

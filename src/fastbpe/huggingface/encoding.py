@@ -36,8 +36,9 @@ def _column(name: str, doc: str) -> Any:
     """Return a property: a copy of a column, which the source may compute alone, without all others."""
 
     def get(self: Encoding) -> Any:
-        if self._source is not None:
-            found = self._source.column(self, name, self._row)
+        source = self._source  # read once, here as below: another thread may make the columns, and drop it
+        if source is not None:
+            found = source.column(self, name, self._row)
             if found is not None:
                 return found
         return [*self.columns[name]]
@@ -118,14 +119,16 @@ class Encoding:
     @property
     def overflowing(self) -> list[Encoding]:
         """Encodings of the parts that truncation cut off."""
-        if self._source is not None and not self._source.may_overflow:
+        source = self._source
+        if source is not None and not source.may_overflow:
             return []
         return [part.copied() for part in self.parts]
 
     @property
     def n_sequences(self) -> int:
         """Number of texts."""
-        return self._source.n_sequences if self._source is not None else len(self.ranges) or 1
+        source = self._source
+        return source.n_sequences if source is not None else len(self.ranges) or 1
 
     @property
     def sequence_ids(self) -> list[int | None]:
@@ -134,8 +137,9 @@ class Encoding:
         As in tokenizers, the number is 0 for all ids, also for added ones, after `truncate` has removed ids, and
         for a single text without a post-processor.
         """
-        if self._source is not None:
-            found = self._source.column(self, "sequences", self._row)
+        source = self._source
+        if source is not None:
+            found = source.column(self, "sequences", self._row)
             if found is not None:
                 return found
         made: list[int | None] = [None] * len(self)
@@ -251,7 +255,7 @@ class Encoding:
         direction = check_direction(direction, "Invalid truncation direction value : {:.60}")
         if limit >= n:
             return
-        if not limit:
+        if not limit:  # with any stride, as in tokenizers
             whole = self.copied()
             self._become(Encoding())
             self._parts = [whole]
@@ -340,9 +344,6 @@ class Encoding:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Encoding, (), self.__getstate__()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Encoding:
-        return self.copied()
 
 
 def of_columns(columns: dict[str, list[Any]], ranges: dict[int, tuple[int, int]] | None = None) -> Encoding:

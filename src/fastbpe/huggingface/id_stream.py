@@ -91,7 +91,7 @@ class DecodeStream(QuickStream):
             return None
         del self._kept[: self._n_prefix]
         self._n_prefix, self._has_prefix = len(self._kept), False
-        if tokenizer is not self._tokenizer or self._counter[0] != self._seen:
+        if tokenizer is not self._tokenizer or self._counter[0] is not self._seen:
             self._attach(tokenizer)
         if self._texts is not None and text and self._kept:
             self._quick = tokenizer

@@ -83,12 +83,13 @@ class RowColumns:
         if self._of_words:
             whole = self._of_word_lists(name, sample)
         else:
-            if self._last is None or self._last[0] != sample:
-                self._last = sample, self._find_words(sample, i, ids)
+            last = self._last  # read once: other threads may read other rows
+            if last is None or last[0] != sample:
+                last = self._last = sample, self._find_words(sample, i, ids)
             if name == "tokens":
-                whole = [tokens_of(self._names, its, words) for its, words in self._last[1]]
+                whole = [tokens_of(self._names, its, words) for its, words in last[1]]
             else:
-                whole = [words.numbers for _, words in self._last[1]]
+                whole = [words.numbers for _, words in last[1]]
         if self._plan.truncation is None:
             return whole
         cuts = cuts_of([*map(len, whole)], self._plan.truncation)

@@ -36,6 +36,13 @@ def int32(name: str, value: Any) -> int:
     raise ArgumentTypeError(f"{name}={value!r:.80}: must be a 32-bit int")
 
 
+def flag(name: str, value: Any) -> bool:
+    """Convert an argument to a bool. Raises ArgumentTypeError for a str or another value without `__bool__`."""
+    if value is None or hasattr(value, "__bool__"):
+        return bool(value)
+    raise ArgumentTypeError(f"{name}={value!r}: must be True or False")
+
+
 def checked_ids(ids: Any) -> Any:
     """Return ids in a form that decoding accepts: a list, or a buffer of integers. Raises ArgumentTypeError."""
     if isinstance(ids, list):

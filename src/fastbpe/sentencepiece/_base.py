@@ -25,7 +25,10 @@ _RETURN_TYPES = (int, str, bytes, "proto", "serialized_proto", "numpy", "offset_
 
 
 class Base(Methods):
-    """Construction, loading and settings. SentencePieceProcessor documents the arguments."""
+    """Construction, loading and settings. SentencePieceProcessor documents the arguments.
+
+    As in sentencepiece, methods call each other by the CamelCase names, which a subclass may override.
+    """
 
     def __init__(
         self,

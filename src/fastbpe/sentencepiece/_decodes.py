@@ -36,7 +36,7 @@ class Decodes(Base):
         return_type = self._resolve_return_type(return_type, out_type, default=str)
         if return_bytes is not None and return_type != "offset_mapping":
             raise ArgumentError("return_bytes is only supported when return_type='offset_mapping'")
-        self._threads(num_threads)
+        self._threads(num_threads)  # checks the type
         if return_type == "proto":
             serialized = self.Decode(input, return_type="serialized_proto", thread_pool=thread_pool)
             is_batch = isinstance(serialized, list)
@@ -46,15 +46,14 @@ class Decodes(Base):
         if not _is_sequence(input):
             input = [input]
         _check_items(input)
+        _check_return_type(return_type)
         is_batch = input.ndim > 1 if hasattr(input, "ndim") else len(input) > 0 and _is_sequence(input[0])
         if not is_batch:
             are_pieces = _are_pieces(input)
-            _check_return_type(return_type)
             as_bytes = bool(return_bytes) or (are_pieces and isinstance(input[0], bytes))
             return self._decode_one(input, are_pieces, return_type, as_bytes)
         first: Any = next((item for item in input if _is_sequence(item) and len(item)), ())
         are_pieces = _are_pieces(first)
-        _check_return_type(return_type)
         if thread_pool is not None:
             pool_threads(thread_pool)  # checks the type
         if not are_pieces and return_type is str and self._model is not None:

@@ -8,7 +8,7 @@ from operator import index
 from fastbpe._utils import optional_imports
 from fastbpe.formats.sentencepiece.protobuf import bytes_field, fixed32_field
 from fastbpe.sentencepiece import _texts
-from fastbpe.sentencepiece._arguments import int32
+from fastbpe.sentencepiece._arguments import flag, int32
 from fastbpe.sentencepiece._base import Base
 from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, ModelError
 from fastbpe.sentencepiece._model import LoadedModel, Sampling, Text, is_sound
@@ -266,7 +266,7 @@ class Encodes(Base):
             enable_sampling = self._enable_sampling
         nbest_size = self._nbest_size if nbest_size is None else nbest_size
         alpha = self._alpha if alpha is None else alpha
-        if not _flag("enable_sampling", enable_sampling):
+        if not flag("enable_sampling", enable_sampling):
             _check_sampling(nbest_size, alpha)
             return None
         if enable_sampling is True and (nbest_size in (None, 0, 1) or alpha is None):
@@ -310,12 +310,12 @@ class _Frame:
         emit_unk_piece: bool | None,
         return_type: Any,
     ) -> None:
-        self._bos = _flag("add_bos", processor._add_bos if add_bos is None else add_bos)
-        self._eos = _flag("add_eos", processor._add_eos if add_eos is None else add_eos)
-        self._reverse = _flag("reverse", processor._reverse if reverse is None else reverse)
+        self._bos = flag("add_bos", processor._add_bos if add_bos is None else add_bos)
+        self._eos = flag("add_eos", processor._add_eos if add_eos is None else add_eos)
+        self._reverse = flag("reverse", processor._reverse if reverse is None else reverse)
         if return_type is int or return_type == "numpy":
             emit_unk_piece = False  # it changes pieces only
-        self._emit_unk = _flag(
+        self._emit_unk = flag(
             "emit_unk_piece", processor._emit_unk_piece if emit_unk_piece is None else emit_unk_piece
         )
         self._processor = processor
@@ -358,7 +358,8 @@ class _Frame:
         if not (self._bos or self._eos or self._reverse):
             return array
         bos, eos = self._ends()
-        joined = numpy.concatenate([bos, array[::-1] if self._reverse else array, eos]).astype(numpy.int32)
+        joined = numpy.concatenate([bos, array[::-1] if self._reverse else array, eos])
+        joined = joined.astype(numpy.int32)  # floats, if bos or eos is empty
         return numpy.frombuffer(VectorBuffer(joined), dtype=numpy.int32)
 
     def around_pieces(self, pieces: list[Any], model: LoadedModel, as_bytes: bool) -> list[Any]:
@@ -409,11 +410,3 @@ def _check_sampling(nbest_size: Any, alpha: Any) -> tuple[int, float]:
         return n, float(alpha if hasattr(alpha, "__float__") else index(alpha))
     except TypeError:
         raise ArgumentTypeError(f"alpha={alpha!r:.80}: must be a number") from None
-
-
-def _flag(name: str, value: Any) -> bool:
-    if value is True or value is False:
-        return value
-    if value is None or hasattr(value, "__bool__"):
-        return bool(value)
-    raise ArgumentTypeError(f"{name}={value!r}: must be True or False")

@@ -321,5 +321,5 @@ cdef Py_ssize_t _character_bytes(bytes data, Py_ssize_t at):
             data[at : at + n_bytes].decode()
         except UnicodeDecodeError:
             continue
-        return n_bytes if at + n_bytes <= len(data) else 0
+        return n_bytes
     return 0

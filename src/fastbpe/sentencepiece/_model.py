@@ -30,7 +30,7 @@ Text = str | bytes
 
 MODEL_TYPES = ("unigram", "bpe", "word", "char")  # types that fastbpe.sentencepiece runs and trains
 
-_MAX_NBEST = 512
+_MAX_NBEST = 512  # sentencepiece's limit
 
 
 class Sampling:
@@ -150,7 +150,7 @@ class LoadedModel(Facts):
             return self.tokenizer.decode(ids)
         except InvalidTokenError:
             raise id_error(ids) from None
-        except TypeError:
+        except TypeError:  # an item such as numpy.float32, which whole_number converts
             pass
         try:
             return self.tokenizer.decode([*map(whole_number, ids)])

@@ -22,7 +22,7 @@ def set_min_log_level(level: int, /) -> None:
 
 def set_data_dir(data_dir: str | bytes, /) -> None:
     """Set the folder of normalization rules. It has no effect: fastbpe contains the rules."""
-    os.fsencode(data_dir)
+    os.fsencode(data_dir)  # raises TypeError for other types
 
 
 def convert_to_flatbuffer(

@@ -12,6 +12,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats.sentencepiece import protobuf, specs
 from fastbpe.model import Spec
 from fastbpe.normalization import sentencepiece_rules
+from fastbpe.sentencepiece._arguments import flag
 from fastbpe.sentencepiece._dropped import raise_missing
 from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, ModelError
 from fastbpe.sentencepiece._files import proto_bytes, read_model
@@ -74,7 +75,7 @@ class SentencePieceNormalizer:
             spec = _rules(rule_tsv, rule_name, norm_map)
         read = _spec(message)
         flags = zip(_FLAGS, (add_dummy_prefix, escape_whitespaces, remove_extra_whitespaces), strict=True)
-        given = {name: _flag(name, value) for name, value in flags if value is not None}
+        given = {name: flag(name, value) for name, value in flags if value is not None}
         self._spec = read.with_values({**read.values, **spec, **given})
         self._normalizer = self._make()
 
@@ -145,12 +146,6 @@ def _spec(message: bytes) -> Spec:
         return specs.read(specs.NORMALIZER, message)
     except protobuf.Damaged as damaged:
         raise ModelError(f"INTERNAL: not a normalizer_spec: byte {damaged.at}: {damaged.reason}") from None
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not hasattr(value, "__bool__"):
-        raise ArgumentTypeError(f"{name}={value!r}: must be True or False")
-    return bool(value)
 
 
 def _rules(rule_tsv: Any, rule_name: Any, norm_map: Any) -> dict[str, Any]:

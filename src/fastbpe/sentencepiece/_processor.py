@@ -101,6 +101,7 @@ class SentencePieceProcessor(Encodes, Decodes):
         return state
 
     def __setstate__(self, state: dict[str, Any] | bytes) -> None:
+        """Restore a state; bytes: the model alone, as older versions of sentencepiece stored it."""
         state = {"model_proto": state} if isinstance(state, bytes) else state.copy()
         data = state.pop("model_proto")
         SentencePieceProcessor.__init__(self)

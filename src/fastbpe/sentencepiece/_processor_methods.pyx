@@ -198,7 +198,7 @@ cdef class Methods:
         if type(input) is not list:
             if not _is_sound(input):
                 return None
-            if len(input) > SHORT_UNITS:
+            if len(input) > SHORT_UNITS:  # a shorter text takes one thread in any case
                 threads = _threads(num_threads)
             ids = encoder._to_list(input, None, None, threads)
             return _finished(model, ids, kind, plain, first, last, reverse)

@@ -6,7 +6,7 @@ from fastbpe._utils.threads import usable_threads
 from fastbpe.sentencepiece._arguments import int32
 from fastbpe.sentencepiece._errors import ArgumentTypeError
 
-_MAX_THREADS = 1024
+_MAX_THREADS = 1024  # sentencepiece's limit; fastbpe itself starts fewer
 
 
 def n_threads(num_threads: int) -> int | None:

@@ -176,6 +176,7 @@ def _cutting(pretokenizer: Callable[[str], Sequence[str | bytes]]) -> Callable[[
     def cut(text: str) -> list[str]:
         try:
             parts = pretokenizer(text)
+            # `+ ""` raises TypeError for other types.
             return [part.decode() if isinstance(part, bytes) else part + "" for part in parts]
         except Exception as error:
             raise TrainerError(f"Pretokenizer failed: {type(error).__name__}: {error}") from error
@@ -238,7 +239,7 @@ def _sentences(iterator: Iterator[Any]) -> Iterator[bytes]:
         except StopIteration:
             return
         except Exception as error:
-            if is_first:
+            if is_first:  # sentencepiece reads the first sentence before it trains
                 raise
             text = f"{type(error).__name__}: {error}"
             raise SpecError(f"the iterator of sentences has failed: {text}", text) from error

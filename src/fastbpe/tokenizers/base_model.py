@@ -11,7 +11,7 @@ from fastbpe.errors import FormatError, NoUnknownTokenError
 from fastbpe.formats.huggingface.decoder_json import is_id
 from fastbpe.huggingface.checked_arguments import MAX_ID, number, of_type, token_id
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
-from fastbpe.tokenizers.components import Component, field, n_changes
+from fastbpe.tokenizers.components import Component, field
 from fastbpe.tokenizers.token import Token
 
 TYPE_CHECKING = False
@@ -58,10 +58,6 @@ class Model(Component):
         """
         return self.state() if self.entries is None else {**self._state, "vocab": self.vocab}
 
-    def sampling(self) -> str:
-        """Return the name of an option for random segmentation that is set but not supported; "": none."""
-        return ""
-
     def no_unknown_token(self) -> str:
         """Return tokenizers' error message for a text that needs an unknown token which the model lacks."""
         return f"{self.kind} error: Missing [UNK] token from the vocabulary"
@@ -103,8 +99,11 @@ class Model(Component):
             raise error.saying(self.no_unknown_token()) from None
         return [Token(i, names[i], (start, end)) for i, start, end in traced]
 
-    def check_ids(self) -> None:
-        """Raise FormatError if two tokens have the same id. (tokenizers uses one of them at random.)"""
+    def check(self) -> None:
+        """Raise FormatError if two tokens have the same id. (tokenizers uses one of them at random.)
+
+        `Unigram` also raises ImportError if its options ask for random segmentations.
+        """
         if len(self.names) < len(self.vocab):
             token = next(token for token, i in self.vocab.items() if self.names[i] != token)
             i = self.vocab[token]
@@ -114,7 +113,7 @@ class Model(Component):
         """Return a tokenizer with only this model: no normalizer, pre-tokenizer or decoder."""
         from fastbpe.tokenizers.document import native_of  # here: few programs call `tokenize`
 
-        self.check_ids()
+        self.check()
         made = native_of({"version": "1.0", "added_tokens": [], "model": self._run_state()}, self.kind)
         made.encode("")  # builds the pipeline now
         return made
@@ -185,11 +184,6 @@ def lines_of(path: Any) -> list[str]:
             return file.readlines()
         except UnicodeDecodeError as error:
             raise FormatError(f"{path}: not UTF-8: {error.reason}") from None
-
-
-def changed() -> None:
-    """Record that the vocabulary of a model has changed."""
-    n_changes[0] += 1
 
 
 def write_files(folder: str, prefix: str | None, name: str | None, files: Mapping[str, bytes]) -> list[str]:

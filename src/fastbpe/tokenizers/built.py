@@ -50,15 +50,10 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
     described: JSON with the model's outline, without truncation, padding and post-processor.
     names, state: for `Built`.
 
-    Raises ImportError if fastbpe cannot run the tokenizer, FormatError if two tokens of the model share an id.
+    Raises ImportError if fastbpe cannot run the tokenizer, and the errors of `Model.check`.
     """
-    model.check_ids()
+    model.check()
     try:
-        if sampling := model.sampling():
-            raise FastbpeError(
-                f"its model has {sampling}, and fastbpe.tokenizers draws no random segmentations of a Unigram "
-                "model: set alpha and nbest_size to None"
-            )
         if is_written(described) or described["model"].get("dropout"):
             return Built(state, WrittenEngine(described, model), False, names)
         if not _has_ids_of_a_file(described):

@@ -1,8 +1,8 @@
 """Components of a tokenizer: plain objects around the JSON that a tokenizer.json has for each.
 
 A component contains only data, unless it is written in Python. The tokenizer passes the JSON of its components to
-fastbpe's reader of tokenizer.json, which builds the steps. `n_changes` counts the changes to all components and
-tokenizers: if it has grown, a tokenizer must compare its components with the ones from which it was built.
+fastbpe's reader of tokenizer.json, which builds the steps. Each change of a component or tokenizer replaces the
+object in `EPOCH`: then every tokenizer must compare its components with the ones from which it was built.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     _Some = TypeVar("_Some", bound="Component")
 
-#: Number of changes of all components and tokenizers so far, in a list with one item.
-n_changes = [0]
+#: List of one object, as in `transformers.watching`.
+EPOCH = [object()]
 #: Behavior as an argument → in JSON.
 _BEHAVIORS = {
     "removed": "Removed",
@@ -34,6 +34,11 @@ _BEHAVIORS = {
     "merged_with_next": "MergedWithNext",
     "contiguous": "Contiguous",
 }
+
+
+def changed() -> None:
+    """Replace the object in EPOCH. Call it after a change: whoever then sees the new object sees the change."""
+    EPOCH[0] = object()
 
 
 class Regex:
@@ -114,8 +119,8 @@ class Component:
         return compact(self.state())
 
     def __setstate__(self, state: bytes) -> None:
-        n_changes[0] += 1
         self.__dict__.update(type(self).from_state(json.loads(state)).__dict__)
+        changed()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return restore, (type(self), self.__getstate__())
@@ -160,7 +165,7 @@ def field(name: str, doc: str, check: Callable[[Any], Any] | None = None) -> Any
     def set(self: Component, value: Any) -> None:
         checked = of_type(value, self.fields[name]) if check is None else check(value)
         self._state = {**self._state, name: checked}
-        n_changes[0] += 1
+        changed()
 
     return property(get, set, None, doc)
 
@@ -217,7 +222,7 @@ class Indexed(Steps):
         if isinstance(of_type(value, self.base), Steps):
             raise ValueError("a step of a Sequence must not be a Sequence")
         self._steps[at] = value
-        n_changes[0] += 1
+        changed()
 
 
 def by_kind(*classes: Any) -> dict[str, Any]:

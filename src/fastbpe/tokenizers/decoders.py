@@ -12,7 +12,7 @@ from fastbpe.formats.huggingface.decoder_json import MAX_DEPTH, canonical
 from fastbpe.huggingface import id_stream
 from fastbpe.huggingface.checked_arguments import character, number, of_type, sequence, token_id
 from fastbpe.huggingface.id_stream import REPLACEMENT, Texts, text_within
-from fastbpe.tokenizers.components import Component, Steps, by_kind, field, n_changes, plain
+from fastbpe.tokenizers.components import EPOCH, Component, Steps, by_kind, field, plain
 from fastbpe.tokenizers.components import pattern as _pattern
 from fastbpe.tokenizers.pre_tokenizers import scheme
 
@@ -297,6 +297,7 @@ class _PlainStream:
                 self._prefix, self._n_prefix = text, len(self._ids)
         self._ids += new
         text = tokenizer.decode(self._ids, self._skips)
+        # In bytes, as in tokenizers: "é", then "ab", is no new text; "é", then "abc", is an error.
         if len(text.encode()) <= len(self._prefix.encode()) or text.endswith(REPLACEMENT):
             return None
         if not text.startswith(self._prefix):
@@ -332,12 +333,12 @@ class DecodeStream(id_stream.DecodeStream):
 
     @staticmethod
     def texts_of(tokenizer: Any, *, skips: bool) -> Texts | None:
-        seen = n_changes[0]
+        seen = EPOCH[0]
         found = tokenizer._stream_texts(skips) if hasattr(tokenizer, "_stream_texts") else None
         if found is None:
             return None
         native, known = found
-        return Texts(n_changes, seen, known, lambda id: text_within(native, id, skips=skips))
+        return Texts(EPOCH, seen, known, lambda id: text_within(native, id, skips=skips))
 
 
 def _ids_of(id: Any) -> list[int]:

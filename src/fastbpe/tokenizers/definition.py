@@ -54,8 +54,8 @@ class Definition:
         self.truncation: dict[str, Any] | None = None
         self.padding: dict[str, Any] | None = None
         self.splits_special = False
-        #: Result of `ready`, and the number of changes (`n_changes`) for which it is valid.
-        self._setup: tuple[encoded_rows.Setup | None, int] = None, -1
+        #: Result of `ready`, and the object in EPOCH for which it is valid.
+        self._setup: tuple[encoded_rows.Setup | None, object] = None, None
         self._built: Built | None = None
         self._lock = ForkSafeLock()
 
@@ -98,7 +98,7 @@ class Definition:
     def set(self, name: str, value: Any) -> None:
         """Set an attribute that is not a component."""
         setattr(self, name, value)
-        components.n_changes[0] += 1
+        components.changed()
 
     def set_component(self, name: str, value: Any) -> None:
         """Set a component to an object of this package, to a copy of an object of tokenizers, or to None.
@@ -113,7 +113,7 @@ class Definition:
         self.components = {**self.components, name: value}
         if name == "normalizer":
             self.added.old_forms = {}  # tokenizers then normalizes the added tokens again
-        components.n_changes[0] += 1
+        components.changed()
 
     def add(self, tokens: list[Any]) -> int:
         """Add tokens; return the number of tokens that were added or changed."""
@@ -171,13 +171,13 @@ class Definition:
 
     def ready(self) -> encoded_rows.Setup:
         """Return the present settings; build them again if anything changed. Raises as `build` does."""
-        # Read the number first: a change while this builds then makes the next call build again.
-        (setup, seen), n_changes = self._setup, components.n_changes[0]
-        if setup is not None and seen == n_changes:
+        # Read EPOCH first: a change while this builds then makes the next call build again.
+        (setup, seen), now = self._setup, components.EPOCH[0]
+        if setup is not None and seen is now:
             return setup
         with self._lock:
             post = self.components["post_processor"]
-            post = None if post is None else processors.find(post.state())
+            post = None if post is None else processors.find(post.state())  # a copy: encodings keep their setup
             built = self._build()
             trimmers = {} if setup is None or setup.native is not built.native else setup.trimmers
             setup = encoded_rows.Setup(
@@ -192,7 +192,7 @@ class Definition:
                 texts=({}, {}),
                 trimmers=trimmers,
             )
-            self._setup = setup, n_changes
+            self._setup = setup, now
         return setup
 
     def decoding(self) -> Native | None:

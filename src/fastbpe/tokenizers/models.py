@@ -12,7 +12,7 @@ from fastbpe.formats.huggingface.step_parts import Part, dropout_of
 from fastbpe.huggingface.checked_arguments import ignore, number, of_type, real, sequence
 from fastbpe.tokenizers.base_model import CachingModel, Model, lines_of, read_vocab, taken, write_files
 from fastbpe.tokenizers.component_texts import compact, shortest, single
-from fastbpe.tokenizers.components import field, finder, is_theirs, n_changes
+from fastbpe.tokenizers.components import changed, field, finder, is_theirs
 from fastbpe.tokenizers.segmenting_models import Unigram, WordLevel, WordPiece
 from fastbpe.tokenizers.token import Token
 
@@ -183,7 +183,7 @@ class BPE(CachingModel):
         """Replace vocabulary, merges, prefix and suffix (after training), and keep the other options."""
         self._state = {**self._state, "continuing_subword_prefix": prefix, "end_of_word_suffix": suffix}
         self._take(vocab, merges)
-        n_changes[0] += 1
+        changed()
 
     def state(self) -> dict[str, Any]:
         return {**self.outline(), "merges": self.merges}
@@ -325,7 +325,7 @@ def _option(name: str) -> Any:
 
     def set(self: BPE, value: Any) -> None:
         BPE._set_options(self, {**self._state, name: value})
-        n_changes[0] += 1
+        changed()
 
     return property(widened if _OPTIONS[name][0] is float else get, set, None, f"Option {name}.")
 

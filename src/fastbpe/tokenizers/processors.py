@@ -10,7 +10,7 @@ from fastbpe.errors import VocabularyError
 from fastbpe.formats.huggingface.templates import canonical
 from fastbpe.huggingface.checked_arguments import MAX_ID, of_type, sequence, token_id
 from fastbpe.huggingface.encoding import Encoding, of_tokens
-from fastbpe.tokenizers.components import Component, Indexed, by_kind, field, n_changes
+from fastbpe.tokenizers.components import Component, Indexed, by_kind, changed, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -322,7 +322,7 @@ class TemplateProcessing(PostProcessor):
     @single.setter
     def single(self, value: Any) -> None:
         self._state = {**self._state, "single": _pieces(value)}
-        n_changes[0] += 1
+        changed()
 
     def n_added(self, is_pair: bool) -> int:
         items = self._state["pair" if is_pair else "single"]

@@ -10,7 +10,6 @@ from fastbpe.huggingface.checked_arguments import ignore, number, number_or_none
 from fastbpe.tokenizers.base_model import (
     CachingModel,
     Model,
-    changed,
     lines_of,
     option,
     read_vocab,
@@ -18,6 +17,7 @@ from fastbpe.tokenizers.base_model import (
     write_files,
 )
 from fastbpe.tokenizers.component_texts import compact, json_text
+from fastbpe.tokenizers.components import changed, needs_tokenizers
 from fastbpe.tokenizers.token import Token
 
 TYPE_CHECKING = False
@@ -41,6 +41,7 @@ def _sampled(name: str, doc: str, check: Callable[[Any], Any]) -> Any:
 
     def set(self: Unigram, value: Any) -> None:
         self._sampling = {**self._sampling, name: check(value)}
+        self._state = {**self._state}  # a new dict: see `Model._runner`
         changed()
 
     return property(lambda self: self._sampling[name], set, None, doc)
@@ -64,8 +65,8 @@ class Unigram(CachingModel):
         vocab: list of (token, score); None: only `<unk>`.
         unk_id: id of the token for unknown characters; None: such characters are an error.
         byte_fallback: encode an unknown character as the tokens of its bytes.
-        alpha, nbest_size: options for random segmentation, which fastbpe.tokenizers lacks: if one of them is set,
-            encoding with a `Tokenizer` raises ImportError; `tokenize` ignores them.
+        alpha, nbest_size: options for random segmentation, which fastbpe.tokenizers lacks: unless alpha is None
+            or 0, encoding raises ImportError. nbest_size alone has no effect, as in tokenizers.
 
     Raises:
         ValueError: unk_id is given without vocab, or is not an id of vocab; or a tuple in vocab is not a pair.
@@ -116,8 +117,10 @@ class Unigram(CachingModel):
     def no_unknown_token(self) -> str:
         return "Encountered an unknown token but `unk_id` is missing"
 
-    def sampling(self) -> str:
-        return next((name for name, value in self._sampling.items() if value is not None), "")
+    def check(self) -> None:
+        super().check()
+        if self._sampling["alpha"]:
+            needs_tokenizers("random segmentations of a Unigram model (set alpha to None)")
 
     def state(self) -> dict[str, Any]:
         unknown, falls_back = self._state["unk_id"], self._state["byte_fallback"]

@@ -119,7 +119,7 @@ def encode_known(hf, cls, str text, dict options):
         return None
     with engine.settings_lock:
         set_up(hf, engine.original, repeat.call)
-        if not is_set_up(engine.original, repeat):
+        if not is_set_up(engine.original, repeat):  # as after a change of hf.truncation_side
             return None
     return repeated(hf, engine, repeat, text)
 
@@ -153,7 +153,7 @@ cdef repeated(hf, engine, repeat, str text):
     if epoch is not EPOCH[0] or hf.model_input_names != names:
         return None
     if len(text) > SHORT or not (text.isascii() or are_texts((text,))):
-        return None
+        return None  # for a long text, the slow path may build arrays, or encode only the part that truncation keeps
     tokenizer, frame, settings, padding, truncation, _ = <tuple>plan
     spans = None
     if offsets is None:
@@ -194,7 +194,7 @@ cdef repeated(hf, engine, repeat, str text):
         columns = {name: [column] for name, column in columns.items()}
         return batch_encoding()(columns, encodings, tensor_type=call["return_tensors"], n_sequences=1)
     if wanted.length:
-        columns["length"] = [columns["length"]]
+        columns["length"] = [columns["length"]]  # as in transformers: a list, although there is no batch dimension
     made = new(batch_encoding())
     made.data, made._encodings, made._n_sequences = columns, encodings, 1
     return made

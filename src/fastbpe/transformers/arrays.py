@@ -104,7 +104,7 @@ def _put(out: Any, frame: Frame, values: Sequence[Sequence[int]], firsts: Any, c
     for item, its in zip(frame.items, values, strict=True):
         for value in its:
             out[rows, at] = value
-            at = at + 1
+            at = at + 1  # a new array: the caller still needs `firsts`
         if item.sequence is not None:
             at = at + counts
 

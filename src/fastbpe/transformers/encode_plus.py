@@ -18,7 +18,8 @@ from fastbpe.transformers.plans import make_offsets, make_plan
 from fastbpe.transformers.readings import batch_encoding
 from fastbpe.transformers.watching import EPOCH
 
-#: Keyword arguments of `_encode_plus` in transformers 5.24 with their defaults. A call with others is handed over.
+#: Keyword arguments of `_encode_plus` in transformers 5.24 with their defaults. None stands for the default of the
+#: two strategies, so that importing this needs no transformers. A call with others is handed over.
 DEFAULTS: dict[str, Any] = {
     "add_special_tokens": True,
     "padding_strategy": None,

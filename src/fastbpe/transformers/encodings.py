@@ -70,7 +70,7 @@ class LazyEncodings(list[Any]):
         self._fill()
         return super().__iter__()
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Any, ...]:
         self._fill()
         return list, (list(self),)
 
@@ -78,9 +78,6 @@ class LazyEncodings(list[Any]):
         """Return other + self. Without this method, `list + self` would read this list before it is filled."""
         self._fill()
         return list.__add__(other, self) if isinstance(other, list) else NotImplemented
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return self.__reduce_ex__(2)
 
     def __repr__(self) -> str:
         self._fill()

@@ -20,6 +20,7 @@ from fastbpe.transformers.snapshot import (
     MODEL_OPTIONS,
     State,
     Twin,
+    alive,
     component_state,
     differs_from_its_file,
     has_old_forms,
@@ -34,7 +35,7 @@ logger = logging.getLogger("fastbpe.transformers")
 ENGINE = "_fastbpe_engine"  # in the __dict__ of an accelerated tokenizer from the start, and never in its pickle
 _NOT_READ: Any = object()
 _engines: weakref.WeakKeyDictionary[Any, weakref.ref[Engine]] = weakref.WeakKeyDictionary()  # newest, by original
-_live: weakref.WeakSet[Engine] = weakref.WeakSet()  # all, also several of one original
+_live: weakref.WeakKeyDictionary[Engine, None] = weakref.WeakKeyDictionary()  # all, also several of one original
 _SETTINGS = ("truncation", "padding")
 FIRST_CALLS = 3  # calls that a waiting engine leaves to the original
 FIRST_CHARACTERS = 10_000  # of a call's texts, or number of ids to decode; a call with more makes the tables
@@ -131,7 +132,7 @@ class Engine:
         if type(original) is tokenizers.Tokenizer:
             self.n_changes = watch(original)
             _engines[original] = weakref.ref(self)
-            _live.add(self)
+            _live[self] = None
 
     def __reduce__(self) -> tuple[type[Engine], tuple[None]]:
         """Pickle as an empty engine: all its content can be rebuilt from the tokenizer."""
@@ -151,13 +152,13 @@ class Engine:
 
     def _check(self) -> None:
         """Make the tables if they do not belong to the original's present state."""
-        try:
-            if self.read_state() == self._state:
-                return
-        except Exception:  # tokenizers raises plain Exception for components written in Python
-            if self._state is None and self.reason is not None:  # `_make` has refused it already
-                return
         with self._lock:
+            try:
+                if self.read_state() == self._state:
+                    return
+            except Exception:  # tokenizers raises plain Exception for components written in Python
+                if self._state is None and self.reason is not None:  # `_make` has refused it already
+                    return
             self._make()
 
     def goes_on_waiting(self, *inputs: Any) -> bool:
@@ -181,9 +182,10 @@ class Engine:
     def frame(self, *, pair: bool, add_special_tokens: bool) -> Frame | None:
         """Return the frame that the post-processor puts around texts; None if it is not fixed or not found."""
         post, key = self._read_post(), (pair, add_special_tokens)
-        frames = self._frames
-        if post == self._post and key in frames:
-            return frames[key]
+        if post == self._post:
+            frames = self._frames  # read after _post: a thread that replaces both sets _frames first
+            if key in frames:
+                return frames[key]
         with self._lock:
             if post != self._post:
                 self._frames, self._twin, self._post = {}, None, post
@@ -331,7 +333,7 @@ def engine_for(original: Any) -> Engine | None:
 
 
 def has_engine(original: Any) -> bool:
-    return any(engine.original is original for engine in list(_live))
+    return any(engine.original is original for engine in alive(_live))
 
 
 def with_specials(text: str, ids: set[int]) -> str:
@@ -351,10 +353,7 @@ def without_settings(text: str) -> str:
     decoder = json.JSONDecoder()
     for name in _SETTINGS:
         key = f'"{name}":'
-        start = text.find(key)
-        if start < 0 or start > text.find('"model":'):
-            continue
-        start += len(key)
+        start = text.index(key) + len(key)  # tokenizers writes both, before all texts of the model
         if text.startswith("null", start):
             continue  # as nearly always: each change copies megabytes
         _, end = decoder.raw_decode(text, start)

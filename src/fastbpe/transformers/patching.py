@@ -5,19 +5,21 @@ from __future__ import annotations
 import functools
 import gc
 import sys
-import threading
 import weakref
 from typing import Any
 
+from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.transformers.accelerating import give_back, unknown_interface, why_not
 from fastbpe.transformers.classes import give_class, is_accelerated
 from fastbpe.transformers.decode_stream import STOCK, DecodeStream
 from fastbpe.transformers.engine import has_engine, logger
+from fastbpe.transformers.snapshot import alive
 from fastbpe.transformers.watching import stop_watching
 
-_lock = threading.RLock()  # for replacing and restoring, not for each new tokenizer
-_stock_init: Any = None  # the stock __init__ while it is patched
-_accelerated: weakref.WeakSet[Any] = weakref.WeakSet()  # tokenizers that `_take` has accelerated
+_lock = ForkSafeLock()  # for replacing and restoring, not for each new tokenizer
+_stock_init: Any = None  # the stock __init__, from before it is replaced until after all is restored
+#: Tokenizers that `_take` has accelerated.
+_accelerated: weakref.WeakKeyDictionary[Any, None] = weakref.WeakKeyDictionary()
 
 
 def patch(*, existing: bool = False) -> None:
@@ -46,16 +48,10 @@ def patch(*, existing: bool = False) -> None:
 
     with _lock:
         if _stock_init is None:
-            stock = TokenizersBackend.__init__
-
-            @functools.wraps(stock)
-            def __init__(self: Any, *args: Any, **options: Any) -> None:
-                stock(self, *args, **options)
-                _take(self)
-
-            _stock_init = stock
-            TokenizersBackend.__init__ = __init__
+            _stock_init = TokenizersBackend.__init__
+        if TokenizersBackend.__init__ is _stock_init:  # also in a child forked in the middle of patch or unpatch
             _swap_streams(STOCK, DecodeStream)
+            TokenizersBackend.__init__ = _taking(_stock_init)
         if existing:
             for found in gc.get_objects():
                 if isinstance(found, TokenizersBackend):
@@ -75,13 +71,23 @@ def unpatch() -> None:
             return
         from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
-        TokenizersBackend.__init__, _stock_init = _stock_init, None
+        TokenizersBackend.__init__ = _stock_init
         _swap_streams(DecodeStream, STOCK)
-        for tokenizer in list(_accelerated):
+        for tokenizer in alive(_accelerated):
             if is_accelerated(tokenizer):
                 give_back(tokenizer)
         _accelerated.clear()
         stop_watching(has_engine)  # restores tokenizers' methods, unless another engine needs them
+        _stock_init = None
+
+
+def _taking(stock: Any) -> Any:
+    @functools.wraps(stock)
+    def __init__(self: Any, *args: Any, **options: Any) -> None:
+        stock(self, *args, **options)
+        _take(self)
+
+    return __init__
 
 
 def _take(tokenizer: Any) -> None:
@@ -94,7 +100,7 @@ def _take(tokenizer: Any) -> None:
     reason = why_not(tokenizer)
     if reason is None:
         give_class(tokenizer, waits=True)
-        _accelerated.add(tokenizer)
+        _accelerated[tokenizer] = None
     else:
         logger.debug("fastbpe leaves %s as it is: %s", type(tokenizer).__name__, reason)
 

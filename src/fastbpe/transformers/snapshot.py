@@ -28,9 +28,13 @@ COMPONENTS = ("normalizer", "pre_tokenizer", "decoder")
 
 _NO_TOKENS: dict[str, Any] = {"type": "BPE", "vocab": {}, "merges": []}
 
-
 #: All copies that exist.
-TWINS: weakref.WeakSet[Twin] = weakref.WeakSet()
+TWINS: weakref.WeakKeyDictionary[Twin, None] = weakref.WeakKeyDictionary()
+
+
+def alive(kept: weakref.WeakKeyDictionary[Any, None]) -> list[Any]:
+    """List the keys. Other threads may add some meanwhile: then iterating, also over a WeakSet, would fail."""
+    return [found for ref in kept.keyrefs() if (found := ref()) is not None]
 
 
 class State(NamedTuple):
@@ -81,9 +85,9 @@ def _options(model: Any) -> tuple[Any, ...]:
 
 def sampling_of(model: Any) -> str:
     """Return the option with which a model encodes at random, such as "dropout=0.1"; "" if it does not."""
-    names = {"BPE": ("dropout",), "Unigram": ("nbest_size", "alpha")}.get(type(model).__name__, ())
-    found = ((name, getattr(model, name, None)) for name in names)
-    return next((f"{name}={value:g}" for name, value in found if value), "")
+    name = {"BPE": "dropout", "Unigram": "alpha"}.get(type(model).__name__)  # nbest_size needs an alpha
+    value = getattr(model, name) if name else None
+    return f"{name}={value:g}" if value else ""
 
 
 def component_state(component: Any) -> Any:
@@ -146,7 +150,7 @@ class Twin:
         self._added = tokenizer.get_added_tokens_decoder()
         self._remembered = remembered_specials(tokenizer, self._added)
         self._made: Any = None
-        TWINS.add(self)
+        TWINS[self] = None
 
     def get(self) -> Any:
         """Return the copy. Raises ValueError if its added tokens would not be the same."""

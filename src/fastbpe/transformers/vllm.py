@@ -41,8 +41,8 @@ class FastbpeTokenizer:
     def from_pretrained(name: Any, *args: Any, **options: Any) -> Any:
         """Load a tokenizer with vLLM's mode "hf", and accelerate it. Accepts vLLM's arguments.
 
-        The name of the mode matters inside vLLM (for the config, the snapshot of a repository and the tokenizer's
-        name), so the whole call uses the mode "hf".
+        The mode "fastbpe" would call this method again. The mode "auto" may choose Mistral's own tokenizer, which
+        has no backend to accelerate, and which the renderer of "hf" does not accept.
         """
         from vllm.tokenizers import get_tokenizer
 

@@ -10,47 +10,51 @@ compare. (It is an object, because threads that add to a number at once would lo
 from __future__ import annotations
 
 import functools
-import threading
 import types
 import weakref
 from collections.abc import Callable
 from typing import Any
 
+from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.transformers._original import tokenizers
-from fastbpe.transformers.snapshot import TWINS
+from fastbpe.transformers.snapshot import TWINS, alive
 
 #: Methods of `tokenizers.Tokenizer` that change its added tokens or its vocabulary.
 CHANGING = ("add_tokens", "add_special_tokens", "train", "train_from_iterator", "__setstate__")
 TRAINING = ("train", "train_from_iterator")  # methods in CHANGING that change the vocabulary in place
-SET = ("model", "decoder")  # properties whose setters count a change, too
 EPOCH = [object()]  # another object after each change of any tokenizer or component, while one is watched
 
-_COMPONENTS = ("normalizer", "pre_tokenizer", "post_processor")
+_COMPONENTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
 _PARTS = ("normalizers", "pre_tokenizers", "processors", "decoders", "models")
 _IN_PLACE = ("__setitem__", "__delitem__", "__setstate__")
 
 _Class: Any = tokenizers.Tokenizer
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 _originals: dict[tuple[Any, str], Any] = {}  # by class and name
+_is_replaced = False  # all methods are replaced; False while a thread replaces or restores them
 _changes: weakref.WeakKeyDictionary[Any, list[int]] = weakref.WeakKeyDictionary()
 
 
 def watch(tokenizer: Any) -> list[int]:
     """Count the changes of a tokenizer from now on. Returns a list with their number, which is kept up to date."""
+    global _is_replaced
     with _lock:
         counter = _changes.setdefault(tokenizer, [0])
-        if not _originals:
+        if not _is_replaced:
             _replace_methods()
+            _is_replaced = True
         return counter
 
 
 def stop_watching(is_used: Callable[[Any], bool]) -> None:
     """Forget the tokenizers that are no longer used. After the last one, restore all methods."""
+    global _is_replaced
     with _lock:
         for tokenizer in list(_changes):
             if not is_used(tokenizer):
                 del _changes[tokenizer]
-        if _originals and not _changes:
+        if not _changes:
+            _is_replaced = False
             for (cls, name), method in _originals.items():
                 setattr(cls, name, method)
             _originals.clear()
@@ -59,8 +63,7 @@ def stop_watching(is_used: Callable[[Any], bool]) -> None:
 def _replace_methods() -> None:
     for name in CHANGING:
         _replace(_Class, name, _training if name in TRAINING else _counting)
-    for name in SET:
-        _replace_setter(_Class, name, _counting)
+    _replace_setter(_Class, "model", _counting)
     for name in _COMPONENTS:
         _replace_setter(_Class, name, _noting)
     for part in _PARTS:
@@ -74,12 +77,12 @@ def _replace_methods() -> None:
 
 
 def _replace(cls: Any, name: str, made: Callable[[Callable[..., Any]], Any]) -> None:
-    own = _originals[cls, name] = vars(cls)[name]
+    own = _originals.setdefault((cls, name), vars(cls)[name])  # in a forked child, vars may have ours already
     setattr(cls, name, made(own))
 
 
 def _replace_setter(cls: Any, name: str, made: Callable[[Callable[..., Any]], Any]) -> None:
-    own = _originals[cls, name] = vars(cls)[name]
+    own = _originals.setdefault((cls, name), vars(cls)[name])
     setattr(cls, name, property(own.__get__, made(own.__set__), own.__delete__, own.__doc__))
 
 
@@ -105,7 +108,7 @@ def _training(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def training(tokenizer: Any, *args: Any, **options: Any) -> Any:
-        for twin in list(TWINS):
+        for twin in alive(TWINS):
             twin.before_training(tokenizer)
         return counting(tokenizer, *args, **options)
 
