@@ -131,6 +131,51 @@ def test_parts_of_fast_pairs_keep_the_type_ids_of_their_texts() -> None:
     assert run(face) == run(stock)
 
 
+def test_truncation_to_about_as_many_ids_as_the_post_processor_adds() -> None:
+    def tokenizer(module: Any, limit: int, strategy: str) -> Any:
+        made = module.Tokenizer(module.models.BPE({"a": 0, "b": 1, "[": 2}, []))
+        made.post_processor = module.processors.BertProcessing(("[", 2), ("[", 2))
+        made.enable_truncation(limit, strategy=strategy)
+        return made
+
+    for settings in itertools.product(range(4), ("longest_first", "only_first", "only_second")):
+        twins = Twins(tokenizer(face, *settings), tokenizer(stock, *settings))
+        for texts in (("",), ("ab",), ("", "ab"), ("ab", "ab"), ("", "")):
+            for adds in (True, False):
+                twins.check(lambda t, texts=texts, adds=adds: t.encode(*texts, add_special_tokens=adds))
+
+
+def test_two_post_processors_in_each_order() -> None:
+    """The second one gets the encodings that the first one made; a template makes one for each of its items."""
+
+    def tokenizer(module: Any, order: tuple[int, int]) -> Any:
+        kinds, ends = module.processors, (("a", 0), ("b", 1))
+        template = kinds.TemplateProcessing("a $A b", "a $A b $B:1 b:1", [("a", 0), ("b", 1)])
+        all_four = [kinds.ByteLevel(), kinds.BertProcessing(*ends), kinds.RobertaProcessing(*ends), template]
+        made = module.Tokenizer(module.models.BPE({"a": 0, "b": 1, "\u0120": 2}, []))
+        made.pre_tokenizer = module.pre_tokenizers.ByteLevel()
+        made.post_processor = kinds.Sequence([all_four[i] for i in order])
+        return made
+
+    for order in itertools.product(range(4), repeat=2):
+        twins = Twins(tokenizer(face, order), tokenizer(stock, order))
+        for texts in (("ab  b",), ("ab ", "b a")):
+            twins.check(lambda t, texts=texts: t.encode(*texts))
+
+
+def test_more_white_space_in_a_token_than_in_its_origin_is_not_trimmed() -> None:
+    def trimmed(module: Any, text: str) -> Any:
+        vocab = {"a": 0, "\u0120": 1, "\u0120\u0120": 2, "a\u0120\u0120": 3}
+        merges = [("\u0120", "\u0120"), ("a", "\u0120\u0120")]
+        made = module.Tokenizer(module.models.BPE(vocab, merges))
+        made.normalizer = module.normalizers.Replace("x", "a  ")  # all characters of "a  " have the offsets of "x"
+        made.pre_tokenizer = module.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        return plain(module.processors.ByteLevel().process(made.encode(text)))
+
+    for text in ("x", "ax", "xa", "axxa", "a  x"):
+        assert trimmed(face, text) == trimmed(stock, text)
+
+
 def test_words_behind_the_first_keep_no_space_unless_they_start_at_0() -> None:
     byte_level = stock.pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False)
     made = stock.Tokenizer(stock.models.BPE({"Ġ": 0, "a": 1, "Ġa": 2}, [("Ġ", "a")]))

@@ -260,6 +260,22 @@ def test_normalizers_written_in_python_normalize_like_the_original(written: Any,
         twins.check(changed, text)
 
 
+def test_added_token_that_normalizes_to_nothing_is_found_nowhere() -> None:
+    class Removing:
+        def normalize(self, text: Any) -> None:
+            text.replace("x", "")
+
+    def made(module: Any) -> Any:
+        tokenizer = module.Tokenizer(module.models.BPE({"a": 0}, []))
+        tokenizer.normalizer = module.normalizers.Normalizer.custom(Removing())
+        tokenizer.add_tokens([module.AddedToken(token, normalized=True) for token in ("x", "yy", "zz")])
+        return tokenizer
+
+    twins = Twins(made(face), made(stock))
+    for text in ("", "x", "axyya", "zzxx"):
+        twins.check(lambda t, s=text: t.encode(s), text)
+
+
 @pytest.mark.parametrize("number", range(3))
 @pytest.mark.parametrize("written", [Replaced, Filtered])
 @pytest.mark.parametrize("split", [None, Split])

@@ -98,9 +98,10 @@ class Layout(NamedTuple):
             return self._pad(i, put_frame(texts[0], self.frame), pad)
         return self._place(i, texts, lambda item: item.ids, pad)
 
-    def spans(self, i: int, texts: Sequence[list[Span]]) -> list[Span]:
-        """Return a span for each id of row i; (0, 0) for an id without text."""
-        return self._place(i, texts, lambda item: [(0, 0)] * len(item.ids), (0, 0))
+    def spans(self, i: int, row: Encoded) -> list[Span]:
+        """Return a span for each id of row i; (0, 0) for an id without text. Requires: the row has spans."""
+        assert row.spans is not None
+        return self._place(i, row.spans, lambda item: [(0, 0)] * len(item.ids), (0, 0))
 
     def tokens(self, i: int, texts: Sequence[list[str]]) -> list[str]:
         return self._place(i, texts, lambda item: item.tokens, self.padding["pad_token"] if self.padding else "")
@@ -190,7 +191,7 @@ def build_columns(
     if wanted.special_mask:
         columns["special_tokens_mask"] = [*map(layout.special_mask, places)]
     if wanted.offsets:
-        columns["offset_mapping"] = [*map(layout.spans, places, (row.spans or () for row in rows))]
+        columns["offset_mapping"] = [*map(layout.spans, places, rows)]
     if wanted.length:
         columns["length"] = [len(ids) for ids in columns["input_ids"]]
     return columns

@@ -93,7 +93,7 @@ class DecodeStream(QuickStream):
         self._n_prefix, self._has_prefix = len(self._kept), False
         if tokenizer is not self._tokenizer or self._counter[0] is not self._seen:
             self._attach(tokenizer)
-        if self._texts is not None and text and self._kept:
+        if self._texts is not None and self._kept:  # [] after step(tokenizer, []), once the tokenizer has changed
             self._quick = tokenizer
         return text
 

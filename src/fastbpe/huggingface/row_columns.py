@@ -75,7 +75,7 @@ class RowColumns:
             except HandOver:
                 return None
             self._with_offsets = made
-        return self._layout.spans(i, self._with_offsets[i].spans or ())
+        return self._layout.spans(i, self._with_offsets[i])
 
     def _of_texts(self, name: str, i: int, ids: list[int]) -> list[list[Any]]:
         """Return the tokens or the word numbers of each text of row i."""

@@ -89,7 +89,6 @@ class Model(Component):
         [(0, 'a', (0, 1)), (2, 'ab', (1, 3))]
         """
         sequence = of_type(sequence, str)
-        sequence.encode()
         if self._runner is None or self._runner[0] is not self._state:
             self._runner = self._state, self._make_runner()
         names = self.names
@@ -114,9 +113,7 @@ class Model(Component):
         from fastbpe.tokenizers.document import native_of  # here: few programs call `tokenize`
 
         self.check()
-        made = native_of({"version": "1.0", "added_tokens": [], "model": self._run_state()}, self.kind)
-        made.encode("")  # builds the pipeline now
-        return made
+        return native_of({"version": "1.0", "added_tokens": [], "model": self._run_state()}, self.kind)
 
     def _run_state(self) -> dict[str, Any]:
         """Return the JSON of the model that `tokenize` runs."""

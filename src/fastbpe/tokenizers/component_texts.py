@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 #: Fields whose values are shown as names, without quotes.
 _NAMES = frozenset({"behavior", "prepend_scheme", "direction", "strategy", "progress_format"})
-#: A number that Python's JSON writes unlike tokenizers. The second regex also matches strings, which stay.
+#: A number that Python's JSON writes unlike tokenizers. The second regex also matches strings, which stay. It is
+#: slow, and many vocabularies have a token such as "NaN", so the first one is tried before.
 _NUMBER = r"\de-0\d|[\[,: ]-?(?:NaN|Infinity)"
 _STRING_OR_NUMBER = r'"(?:[^"\\]|\\.)*"|-?\d[\d.]*e-0\d|NaN|-?Infinity'
 
@@ -135,7 +136,7 @@ def _listed(shown: list[str], limits: Limits) -> str:
 
 
 def _quoted(text: str, limits: Limits) -> str:
-    data = text.encode("utf-8", "surrogatepass")
+    data = text.encode("utf-8", "surrogatepass")  # a pickled state may contain lone surrogates
     if len(data) <= limits.n_bytes:
         return f'"{text}"'
     return f'"{data[: limits.n_bytes].decode("utf-8", "ignore")}..."'

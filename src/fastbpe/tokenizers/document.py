@@ -201,6 +201,7 @@ def checked_truncation(
         known = "`longest_first`, `only_first`, or `only_second`"
         raise ValueError(f"Unknown `strategy`: `{strategy:.60}`. Use one of {known}")
     direction = check_direction(direction, "Unknown `direction`: `{:.60}`. Use one of `left` or `right`.")
+    # With fewer ids than the post-processor adds, tokenizers raises nothing. Its text ends in a comma.
     if 0 <= max_length - n_added < stride:
         raise ValueError(
             f"tokenizer stride set to {stride}, which is greater than or equal to its effective max length of "

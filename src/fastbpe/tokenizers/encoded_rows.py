@@ -268,7 +268,7 @@ def _truncate(encodings: list[Encoding], settings: Mapping[str, Any], limit: int
     """
     stride, side = settings["stride"], settings["direction"]
     lengths = [*map(len, encodings)]
-    if limit < 0 or (limit and sum(lengths) <= limit):  # with limit 0, as in tokenizers, even "" is truncated
+    if limit < 0 or sum(lengths) <= limit:
         return
     kept: list[int] | tuple[int, int] | None = [limit] * len(encodings)
     if limit:

@@ -31,9 +31,9 @@ _UNKNOWN: list[Any] = ["<unk>"]  # defaults of special_tokens; trainers copy the
 _NO_TOKENS: list[Any] = []
 
 
-def _normalizer(names: Sequence[Any]) -> Any:
+def _normalizer(steps: Sequence[Any]) -> Any:
     """Return one normalizer for a list of them; None for an empty list."""
-    return None if not names else names[0] if len(names) == 1 else normalizers.Sequence([*names])
+    return None if not steps else steps[0] if len(steps) == 1 else normalizers.Sequence([*steps])
 
 
 def _forms(unicode_normalizer: str | None) -> list[Any]:
@@ -72,6 +72,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
     ) -> None:
         model = BPE()
         if vocab is not None and merges is not None:
+            # "", not None: so the model's JSON equals the one in tokenizers.
             prefix, suffix = continuing_subword_prefix or "", end_of_word_suffix or ""
             options: dict[str, Any] = {"continuing_subword_prefix": prefix, "end_of_word_suffix": suffix}
             model = BPE(vocab, merges, dropout=dropout, **options)

@@ -15,8 +15,10 @@ from typing import Any, Protocol
 from fastbpe.tokenizers.bpe_trainer import BpeTrainer
 
 _UNLIMITED = 1 << 62  # a count or length above all others
-_MAX_IDS = (1 << 31) - 2  # ids that the core's learner can number
-_UINT64 = 1 << 64  # counts are modulo this: a negative count becomes a large one, as in tokenizers
+_MAX_IDS = (1 << 31) - 2  # within the limit of the core's learner; vocab_size may be up to 2**64 - 1
+#: Counts are modulo this: a negative count becomes a large one, as in tokenizers. A count gets negative if pairs
+#: go that were too long to be counted when they came; see `_Word.merge`.
+_UINT64 = 1 << 64
 
 
 class Affixing(Protocol):
@@ -117,8 +119,6 @@ def _core_merges(
 
     not_empty = {symbols: n for symbols, n in counts.items() if symbols}
     sequences = read_sequences(not_empty, len(names), lambda n: None)
-    if trainer.vocab_size <= len(names) or not sequences.n_items:
-        return []
     limit = trainer.max_token_length
     # tokenizers does not check the length of a token that consists of two characters.
     longest = None if limit is None else max(limit - 1, 2)
@@ -132,7 +132,7 @@ def _core_merges(
         known={token.encode(): i for token, i in free.items()},
         prefix=(trainer.continuing_subword_prefix or "").encode(),
     )
-    n_merges = min(trainer.vocab_size, _MAX_IDS) - len(names)
+    n_merges = max(min(trainer.vocab_size, _MAX_IDS) - len(names), 0)
     with Reporter(trainer.progress()).phase("learning", n_merges, unit=" merges") as phase:
         learner.learn(lambda n_ids: phase.reach(n_ids - len(names)))
     return [(left, right) for left, right, _ in learner.merges()]

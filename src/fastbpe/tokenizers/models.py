@@ -137,7 +137,8 @@ class BPE(CachingModel):
         Raises TypeError if an item is not two tokens, and FormatError if the vocabulary lacks one of them or the
         merged token.
         """
-        # The usual case, checked as a whole, which is faster: no prefix, no id or merge twice, all tokens known.
+        # The usual case, checked as a whole, which is faster: no prefix, no id or merge twice, all tokens known,
+        # none empty. `read_merges` checks other merges one by one.
         if (
             not self._n_prefix
             and {*map(type, merges)} <= {list}

@@ -264,7 +264,7 @@ class NormalizedString:
         """
         n = len(self._piece.text)
         start, end = self._bounds(range)
-        if start >= n and not (n == start == end == 0):
+        if start >= n and not (n == start == end == 0):  # as in tokenizers, "" has the part (0, 0)
             return None
         return self.part(self._piece.part(start, end if start <= end <= n else n))
 

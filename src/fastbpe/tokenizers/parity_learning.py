@@ -301,4 +301,4 @@ class _Learner:
     def _note_whole(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Update the counts of pairs in all languages together."""
         for pair in pairs:
-            self._whole[pair] = max(sum(language.counts.get(pair, 0) for language in self._languages), 0)
+            self._whole[pair] = sum(language.counts.get(pair, 0) for language in self._languages)

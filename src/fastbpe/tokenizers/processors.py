@@ -86,7 +86,7 @@ def _trim(encoding: Encoding, prefixed: bool) -> None:
         n_behind = len(token) - len(token.rstrip(blank))
         if not (n_before == 1 and prefixed and (i == 0 or start == 0)):
             start = min(start + n_before, end)
-        if n_behind and end >= n_behind:
+        if end >= n_behind:  # else a normalizer has made the white space: tokenizers then trims nothing
             end = max(end - n_behind, start)
         offsets[i] = start, end
     for part in encoding.parts:

@@ -137,6 +137,7 @@ class Unigram(CachingModel):
             if token.id != unknown:
                 continue
             text = data[slice(*token.offsets)]
+            # With byte fallback, the unknown token may be a byte's, which keeps its name: "<0x61>" for an "a".
             if not (self._state["byte_fallback"] and all(f"<0x{byte:02X}>" in self.vocab for byte in text)):
                 tokens[i] = Token(token.id, text.decode(), token.offsets)
         return tokens

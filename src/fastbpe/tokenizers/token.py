@@ -28,7 +28,7 @@ class Token:
     """
 
     def __init__(self, id: int, value: str, offsets: tuple[int, int]) -> None:
-        self._values = token_id(id), str(of_type(value, str)), _offsets(offsets)
+        self._values: tuple[int, str, tuple[int, int]] = token_id(id), of_type(value, str), _offsets(offsets)
 
     @property
     def id(self) -> int:

@@ -108,12 +108,12 @@ class Trainer(Component):
 
 def of_pickled(kind: type[_Made], state: bytes) -> _Made:
     """Restore a trainer from its pickled state."""
+    data = of_type(state, bytes)
     try:
-        return kind.from_state(json.loads(of_type(state, bytes)))
-    except (KeyError, TypeError, ValueError) as error:
-        if not isinstance(state, bytes) or isinstance(error, FormatError):
-            raise
+        described = json.loads(data)
+    except ValueError as error:
         raise FormatError(f"a {kind.__name__}'s state: {error}") from None
+    return kind.from_state(described)
 
 
 def option(name: str, doc: str, check: Callable[[Any], Any]) -> Any:

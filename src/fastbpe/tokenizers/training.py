@@ -122,7 +122,7 @@ def _cutter(described: Mapping[str, Any], allowed: Special) -> Callable[[str], l
         engine = WrittenEngine(described, BPE())
         return lambda text: engine.pieces(text, allowed)
     carrier = with_added(described)
-    carrier.encode("")  # builds the pipeline now
+    carrier.encode("")  # builds the pipeline, and with it `_special`, or raises FastbpeError
     finder, _ = carrier._special.choose(allowed, ())
     return lambda text: piece_texts(carrier._pipeline, text, finder)
 

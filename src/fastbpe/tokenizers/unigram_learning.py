@@ -88,7 +88,8 @@ def _learned(words: Mapping[str, int], trainer: UnigramTrainer, run: _Map) -> Do
             while True:
                 for _ in range(options["n_sub_iterations"]):
                     learner.maximize(summed(learner.expect))
-                # tokenizers may never end if there are too many characters, which pruning keeps.
+                # tokenizers may never end if there are too many characters, which pruning keeps. Even if pruning
+                # dropped nothing, `maximize` may have dropped rare pieces since.
                 if learner.n_pieces <= n_wanted or (is_stuck and learner.n_pieces == n_before):
                     return learner
                 n_before = learner.n_pieces

@@ -130,7 +130,7 @@ class _Finder:
     def __init__(self, tokens: Iterable[tuple[Mapping[str, Any], str]]) -> None:
         texts: dict[str, Mapping[str, Any]] = {}
         for token, content in sorted(tokens, key=lambda found: not found[0]["special"]):
-            if content:
+            if content:  # "": a normalizer has removed the text; the carrier would give the token no id
                 texts.setdefault(content, token)  # of equal texts, tokenizers takes any token
         following = len(_CHARACTERS)
         self._ids: dict[int, int] = {}
