@@ -152,6 +152,28 @@ def test_converts_to_the_bytes_of_sentencepiece_or_refuses_as_it_does(kind: str)
     assert n_bytes > 10
 
 
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_damaged_charsmap_is_refused_as_in_sentencepiece(kind: str) -> None:
+    model = random_model(kind, random.Random(SEED))
+    proto, pieces = ModelProto.FromString(model), pieces_of(model)
+    nodes = struct.pack("<I", 1 << 10) + bytes(4)  # the root, with its children from unit 1 on, and one of them
+    charsmaps = [
+        b"\0\4\0\0" + bytes(5),  # less than the trie
+        b"\0\4\0\0" + nodes + bytes(1016),  # no replacements
+        b"\0\4\0\0" + nodes + bytes(1016) + b"x\0",
+        b"\0\4\0\0" + struct.pack("<I", 1 << 31) + bytes(1020) + b"x\0",  # the root is a value
+        b"\0\4\0\0" + struct.pack("<II", 1 << 10, 1 << 31 | 2) + bytes(1016) + b"x\0",  # a value beyond the end
+        b"\0\4\0\0" + struct.pack("<II", 1 << 10, 1 << 20) + bytes(1016) + b"x\0",  # children beyond the end
+        b"\1\4\0\0" + nodes + bytes(1017) + b"x\0",
+        b"\0\4\0\0" + nodes + bytes(1016) + b"x",
+    ]
+    for charsmap in charsmaps:
+        normalizer = proto.normalizer_spec.SerializeToString() + protobuf.bytes_field(2, charsmap)
+        data = model_of(pieces, proto.trainer_spec.SerializeToString(), normalizer)
+        expected = converted(sentencepiece, serialized_model_proto=data)
+        assert converted(drop_in, serialized_model_proto=data) == expected, charsmap
+
+
 def test_reads_and_writes_files(tmp_path: Path) -> None:
     model = random_model("bpe", random.Random(SEED))
     (tmp_path / "m.model").write_bytes(model)

@@ -41,8 +41,10 @@ class Frame(NamedTuple):
 def frame_of(encoding: Any, *, pair: bool, probe: str) -> Frame | None:
     """Return the frame that a post-processor has put around a text of one token.
 
-    None if the frame depends on the texts, has a text twice or not at all, does not have one token per id, or is
-    not exactly what special_tokens_mask marks.
+    The frame of other texts is the same: no post-processor of tokenizers chooses its ids by the tokens of a text.
+
+    None if the frame has a text twice or not at all, does not have one token per id, or is not exactly what
+    special_tokens_mask marks.
 
     encoding: the encoding of the text in its frame. This function pads the encoding.
     pair: the frame is around two texts, each of the same token.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-_RETURN_TYPES = (str, bytes, "serialized_proto", "offset_mapping")
+_RETURN_TYPES = (str, bytes, "serialized_proto", "offset_mapping")  # "proto" is handled before
 
 
 class Decodes(Base):

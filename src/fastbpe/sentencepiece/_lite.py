@@ -158,7 +158,7 @@ def _is_consistent(charsmap: bytes) -> bool:
         return False
     units = array("I", little_endian(charsmap[4 : 4 + n_trie], 4))
     for at, unit in enumerate(units):
-        is_value = unit & _IS_VALUE and at  # unit 0 is the root, which the last line checks
+        is_value = unit & _IS_VALUE
         if is_value and unit & _VALUE >= n_replacements:
             return False
         if not is_value and (
@@ -166,7 +166,7 @@ def _is_consistent(charsmap: bytes) -> bool:
             or (unit & _HAS_VALUE and not units[_below(units, at)] & _IS_VALUE)
         ):
             return False
-    return not units[0] & (_IS_VALUE | _HAS_VALUE | 0xFF) and _below(units, 0) != 0
+    return not units[0] & (_IS_VALUE | _HAS_VALUE | 0xFF) and _below(units, 0) != 0  # the root
 
 
 def _normalizer(out: Builder, proto: ModelProto, trainer: TrainerSpec | None) -> int:
@@ -215,7 +215,7 @@ def _pairs_trie(pieces: Sequence[bytes]) -> bytes:
     for piece in pieces:
         at, n_before = 0, 0
         while at < len(piece):
-            n = min(_LENGTHS[piece[at] >> 4], len(piece) - at)
+            n = _LENGTHS[piece[at] >> 4]
             if n_before:
                 pairs[piece[at - n_before : at + n]] = n_before
             at, n_before = at + n, n

@@ -112,7 +112,7 @@ class LoadedModel(Facts):
             return self._tokens.sample(
                 data, draw_seed(), alpha=sampling.alpha, n_best=n, offsets=offsets, milliseconds=milliseconds
             )
-        if sampling is None or sampling.alpha == 0:
+        if sampling is None:
             return self._tokens.encode(data, offsets=offsets)
         return self._tokens.encode(data, offsets=offsets, dropout=sampling.alpha, seed=draw_seed())
 

@@ -227,7 +227,7 @@ def _documents(paths: Iterable[str]) -> Iterator[bytes]:
                     yield b"".join([*waiting, block[:end]])
                     waiting.clear()
                 waiting.append(block[end:])
-            yield b"".join(waiting)
+            yield b"".join(waiting)  # b"" if the file ends with a line ending: no sentence
 
 
 def _sentences(iterator: Iterator[Any]) -> Iterator[bytes]:

@@ -84,7 +84,7 @@ class Limits(NamedTuple):
     n_bytes: int
 
 
-REPR = Limits(100, 1 << 62)  # strings are shown whole
+REPR = Limits(100, 1 << 62)  # strings are shown whole; the other three numbers are tokenizers' own
 STR = Limits(6, 100)
 
 

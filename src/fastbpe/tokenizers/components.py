@@ -263,7 +263,8 @@ def found_at(place: str, find: Callable[[Any], Any], described: Any) -> Any:
         text = str(error)
     import re  # here: it is slow to import
 
-    if "[" not in place and text.startswith((f"{place}:", f"{place}.")):  # the text names the place already
+    # The text may name the place already; in a list it cannot: "decoders[0]" is then a step of this step.
+    if "[" not in place and text.startswith((f"{place}:", f"{place}.")):
         raise FormatError(text)
     if re.match(_NESTED, text):
         within, _, text = text.partition(": ")
@@ -324,7 +325,10 @@ def pattern_field() -> Any:
 
 
 def flat(described: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the steps of a component's JSON as one list, with nested sequences flattened."""
+    """Return the steps of a component's JSON as one list, with nested sequences flattened.
+
+    A Sequence has one list, whose key depends on the kind of component.
+    """
     inner = [value for value in described.values() if isinstance(value, list)]
     return [step for one in inner[0] for step in flat(one)] if described["type"] == "Sequence" else [described]
 

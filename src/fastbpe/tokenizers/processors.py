@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BertProcessing", "ByteLevel", "PostProcessor", "RobertaProcessing", "Sequence", "TemplateProcessing"]
 
-_SPACE = "\u0120"  # character that represents the byte 0x20 in GPT-2's files
+#: Character that represents the byte 0x20 in GPT-2's files. As in tokenizers, no other byte's is trimmed.
+_SPACE = "\u0120"
 
 
 class PostProcessor(Component):

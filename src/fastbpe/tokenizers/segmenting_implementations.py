@@ -203,6 +203,7 @@ class SentencePieceUnigramTokenizer(TrainedTokenizer):
 
         with open(filename, "rb") as file:
             data = file.read()
+        # any_text: tokenizers also takes pieces that sentencepiece refuses.
         read = model_file.parse(data, str(filename), any_text=True, model_types=("unigram",))
         try:
             pieces = [piece.decode() for piece in read.pieces]

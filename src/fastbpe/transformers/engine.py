@@ -37,6 +37,7 @@ _NOT_READ: Any = object()
 _engines: weakref.WeakKeyDictionary[Any, weakref.ref[Engine]] = weakref.WeakKeyDictionary()  # newest, by original
 _live: weakref.WeakKeyDictionary[Engine, None] = weakref.WeakKeyDictionary()  # all, also several of one original
 _SETTINGS = ("truncation", "padding")
+# A guess at what a program encodes or decodes that has only a prompt.
 FIRST_CALLS = 3  # calls that a waiting engine leaves to the original
 FIRST_CHARACTERS = 10_000  # of a call's texts, or number of ids to decode; a call with more makes the tables
 WAITS = "one of the first short calls: fastbpe makes its tables for a fourth call, or for a long text"
