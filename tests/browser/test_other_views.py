@@ -189,6 +189,16 @@ def test_impossible_training_says_why(page: Page) -> None:
     page.get_by_role("alert").get_by_text("vocab_size: from 257 to 32768.").wait_for()
 
 
+def test_error_without_a_text_is_shown_by_its_status(page: Page) -> None:
+    page.route("**/api/encode*", lambda route: route.fulfill(status=400, json={"error": ""}))
+    page.fill("#text", "a")
+    page.get_by_role("alert").get_by_text("The server answered with status 400.").wait_for()
+    page.unroute("**/api/encode*")
+    page.route("**/api/encode*", lambda route: route.fulfill(status=400, body="too many bytes\n"))
+    page.fill("#text", "ab")
+    page.get_by_role("alert").get_by_text("too many bytes.").wait_for()
+
+
 def test_error_of_the_server_is_shown_and_disappears(page: Page) -> None:
     page.evaluate(
         """() => {

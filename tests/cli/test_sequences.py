@@ -131,6 +131,10 @@ def test_long_sequences_are_one_line(run: Run) -> None:
             ["codes.fbpe: this tokenizer encodes sequences of integers"],
         ),
         ([*TRAIN, "codes.txt", "--lines"], ["--lines cannot be combined with --mode ids"]),
+        (
+            ["encode", "-m", "codes.fbpe", "codes.txt", "--special", "a=7"],
+            ["--special is for text, but this is a tokenizer of sequences of integers; leave --special out\n"],
+        ),
         ([*TRAIN[:-2], "6", "codes.txt", "--base", "codes.fbpe"], ["--vocab-size 6 is too small: the base has 7"]),
         (
             [
@@ -213,12 +217,15 @@ def test_bad_input_fails_with_one_line(run: Run, line: list[str], parts: list[st
         (["encode", "--separator", "x"], "--separator"),
         (["encode", "--allow-special", "all"], "--allow-special"),
         (["encode", "--forbid-special"], "--forbid-special"),
+        (["encode", "--text-field", "ids"], "--text-field"),
+        ([*TRAIN, "--text-field", "ids"], "--text-field"),
         (["decode", "--dtype", "uint16"], "--dtype"),
     ],
 )
 def test_flags_of_text_are_refused(run: Run, line: list[str], flag: str) -> None:
     trained(run, "codes.txt")
-    outcome = run(*line, "-m", "codes.fbpe", "codes.txt")
+    outcome = run(*line, *(() if line[0] == "train" else ("-m", "codes.fbpe")), "codes.txt")
+    assert line[0] == "encode" or "--format" not in outcome.err, "training on sequences has no --format"
     assert (outcome.status, outcome.out) == (2, b"")
     assert f"error: {flag} " in outcome.err
     assert f"leave {flag} out" in outcome.err
@@ -245,6 +252,8 @@ def test_fields_of_json_lines_hold_sequences(run: Run) -> None:
     assert run("encode", "-m", "codes.fbpe", "codes.jsonl", "--text-field", "codes").out == encoded
     Path("codes.jl").write_text(Path("codes.jsonl").read_text())
     assert run("encode", "-m", "codes.fbpe", "codes.jl", "--text-field", "codes").out == encoded
+    Path("CODES.JSONL").write_text(Path("codes.jsonl").read_text())
+    assert run("encode", "-m", "codes.fbpe", "CODES.JSONL", "--text-field", "codes").out == encoded
     assert run("encode", "-m", "codes.fbpe", "codes.jsonl").failed_with("codes.jsonl:1: no field 'input_ids'")
 
 

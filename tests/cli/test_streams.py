@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from pathlib import Path
@@ -84,6 +85,17 @@ def test_closed_pipe_ends_every_command_quietly(
         assert main(WRITING[name].split()) == 141
         monkeypatch.undo()
     assert capfd.readouterr().err == ""
+
+
+def test_broken_pipe_other_than_standard_output_is_an_error(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def lose_connection(name: str) -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe", name)
+
+    monkeypatch.setattr("fastbpe.cli.info.load_any", lambda args: lose_connection(args.model))
+    assert main(["info", "m.fbpe"]) == 1
+    assert capfd.readouterr().err == "fastbpe: error: m.fbpe: Broken pipe\n"
 
 
 @pytest.mark.parametrize("name", WRITING)

@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             status: int = args.run(args) or 0
         streams.flush()
         return status
-    except BrokenPipeError:  # the reader of our output has closed the pipe
+    except streams.ClosedPipeError:
         streams.abandon_stdout()
         return CLOSED_PIPE
     except KeyboardInterrupt:

@@ -97,14 +97,11 @@ def run(args: argparse.Namespace) -> None:
     if wrong := encode_files.misused(args):
         args.wrong(wrong)
     tokenizer = load_any(args)
-    if args.output is not None:
-        if isinstance(tokenizer, SequenceTokenizer):
-            id_sequences.encode_files(args, tokenizer)
-        else:
-            encode_files.run(args, tokenizer, separator)
-        return
     if isinstance(tokenizer, SequenceTokenizer):
-        id_sequences.encode(args, tokenizer)
+        (id_sequences.encode if args.output is None else id_sequences.encode_files)(args, tokenizer)
+        return
+    if args.output is not None:
+        encode_files.run(args, tokenizer, separator)
         return
     encode = _choose(tokenizer, args.allow_special, args.forbid_special)
     form = _JSON if args.json else _PLAIN

@@ -20,7 +20,8 @@ FAILURE, INTERRUPTED, CLOSED_PIPE = 1, 130, 141  # the last two as a shell repor
 # ImportError: an optional package that a file needs is not installed.
 MENDABLE = (FastbpeError, OSError, ValueError, MemoryError, ImportError)
 
-#: Arguments of Python → the option of the same meaning, by its `dest`, where the names differ.
+#: Arguments of Python → the option of the same meaning, by its `dest`, where the names differ. `pattern` becomes
+#: --pattern: no error names the argument of `Superwords` so, which is --superwords-pattern.
 _OF_SHELL = {
     "format": "to",
     "overwrite": "force",
@@ -44,6 +45,7 @@ _OF_PYTHON = (
     (", and with_tokens adds tokens", ""),
     (", or add tokens with with_tokens", ""),
     ("; add it with with_special_tokens", ""),
+    (", and add special tokens to the result with with_special_tokens", ""),
     ("; use Tokenizer.truncate(text, n), and pad batches yourself", ""),
     ("; use Tokenizer.truncate(text, n)", ""),
     ("; pad batches yourself", ""),

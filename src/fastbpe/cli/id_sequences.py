@@ -14,7 +14,7 @@ from typing import Any
 from fastbpe._utils.plurals import counted
 from fastbpe.cli import encode_files as encode_ids
 from fastbpe.cli import outputs, streams
-from fastbpe.corpus.source_kinds import KINDS
+from fastbpe.corpus.document_formats import TABLES, named
 from fastbpe.errors import FormatError, InvalidTokenError, TrainingError
 from fastbpe.id_files.parts import beside
 from fastbpe.id_files.reader import open_ids
@@ -27,7 +27,6 @@ _IDS_A_WRITE = 1 << 16  # numbers of a long sequence that are written at a time
 _OF_TEXT = (
     "lines",
     "separator",
-    "text_field",
     "format",
     "allow_special",
     "forbid_special",
@@ -38,8 +37,6 @@ _OF_TEXT = (
 )
 # Flags that `SequenceTokenizer.encode_files` takes under the same names.
 _OF_FILES = ("document_start", "document_end", "dtype", "num_threads", "header")
-# Suffixes of files with sequences in fields.
-_WITH_FIELDS = {suffix for suffix, kind in KINDS.items() if kind in ("jsonl", "parquet", "arrow")}
 
 
 def read(name: str, field: str | None = None) -> Iterator[Any]:
@@ -84,6 +81,7 @@ def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:
         raise TrainingError(
             f"--option {args.option[0][0]}=... works only with --mode codepoint or unigram, not with --mode ids"
         )
+    _check_field(args)
     try:
         tokenizer: Any = train(
             (sequence for name in files_of(args) for sequence in read(name, args.text_field)),
@@ -106,7 +104,8 @@ def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:
 
 def encode(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
     """Encode the sequences of files, and write the ids of each on a line."""
-    _refuse_flags_of_text(args, but=_fields(args))
+    _refuse_flags_of_text(args)
+    _check_field(args)
     for name in files_of(args):
         for number, sequence in enumerate(read(name, args.text_field), 1):
             try:
@@ -121,7 +120,8 @@ def encode(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
 
 def encode_files(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
     """Encode the sequences of files into a file of ids."""
-    _refuse_flags_of_text(args, but=(*_fields(args), "dtype"))
+    _refuse_flags_of_text(args, but=("dtype",))
+    _check_field(args)
     options = {name: value for name in _OF_FILES if (value := getattr(args, name)) is not None}
     if args.text_field is not None:
         options["field"] = args.text_field
@@ -131,10 +131,15 @@ def encode_files(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None
     outputs.report(args, encode_ids.said(summary, "sequence"), encode_ids.facts(summary))
 
 
-def _fields(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return ("text_field",) if a FILE is of a kind that has fields or columns, else ()."""
-    has_fields = any({*Path(name).suffixes} & _WITH_FIELDS for name in files_of(args))
-    return ("text_field",) if has_fields else ()
+def _check_field(args: argparse.Namespace) -> None:
+    """End the command if --text-field is given, but no FILE has fields or columns."""
+    if args.text_field is not None:
+        kinds = {named(Path(name))[0] for name in files_of(args)}  # as `sequence_files.read` chooses
+        if kinds.isdisjoint(("jsonl", *TABLES)):
+            args.wrong(
+                f"--text-field {args.text_field} has no effect: no FILE is named as JSON lines or a table "
+                "(.jsonl, .parquet, .arrow); leave --text-field out"
+            )
 
 
 def decode(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:

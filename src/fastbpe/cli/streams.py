@@ -18,6 +18,10 @@ from fastbpe.display.visible import visible_text
 STDIN = "-"
 
 
+class ClosedPipeError(BrokenPipeError):
+    """Standard output is a pipe whose reader has gone, such as `head`. Any other BrokenPipeError is a failure."""
+
+
 def name_of(name: str) -> str:
     """Return the name of an input in messages."""
     return "<stdin>" if name == STDIN else name
@@ -44,8 +48,11 @@ def read(name: str) -> bytes:
 
 
 def write(data: bytes) -> None:
-    """Write bytes to standard output."""
-    _bytes_of(sys.stdout, "standard output").write(data)
+    """Write bytes to standard output. Raises ClosedPipeError."""
+    try:
+        _bytes_of(sys.stdout, "standard output").write(data)
+    except BrokenPipeError:
+        raise ClosedPipeError from None
 
 
 def say(text: str = "") -> None:
@@ -92,8 +99,12 @@ def tell_result(text: str) -> None:
 
 def flush() -> None:
     """Flush standard output, so that an error (full disk, closed pipe) is raised here and not at exit."""
-    if sys.stdout is not None:
+    if sys.stdout is None:
+        return
+    try:
         sys.stdout.flush()
+    except BrokenPipeError:
+        raise ClosedPipeError from None
 
 
 def abandon_stdout() -> None:

@@ -254,7 +254,7 @@ def _train_on_sequences(args: argparse.Namespace, base: Any) -> None:
     if args.lines:
         raise TrainingError("--lines cannot be combined with --mode ids, which reads a sequence from each line")
     given |= {
-        "separator": documents.separator_of(args),
+        "separator": args.separator,
         "special_tokens": args.special or None,
         "text_field": None,  # train() gets sequences: the command itself reads the files
     }

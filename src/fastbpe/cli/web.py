@@ -86,6 +86,6 @@ def _short_names(names: Sequence[str]) -> list[str]:
 
 
 def _port(text: str) -> int:
-    if not text.isdecimal() or not 0 <= int(text) <= MAX_PORT:
+    if not text.isdecimal() or int(text) > MAX_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: it must be a number from 0 to {MAX_PORT}")
     return int(text)

@@ -104,8 +104,7 @@ def _found(ids: npt.NDArray[np.uint32], named: dict[str, int]) -> list[dict[str,
         named: names and ids of the tokens to look for.
     """
     names = {token_id: name for name, token_id in named.items()}
-    occurrences = ids[np.isin(ids, [*names])] if names else ids[:0]
-    numbers, counts = np.unique(occurrences, return_counts=True)
+    numbers, counts = np.unique(ids[np.isin(ids, [*names])], return_counts=True)
     return [{"name": visible_name(names[int(i)]), "count": int(n)} for i, n in zip(numbers, counts, strict=True)][
         :MAX_NAMED
     ]

@@ -124,6 +124,7 @@ class _Questions:
                 "patterns": [*PATTERNS, "none"],
                 "vocab_size": [N_BYTES + 1, MAX_VOCAB_SIZE],
                 "max_tokenizers": MAX_SIDE_BY_SIDE,
+                "max_added": MAX_ADDED,
                 "max_word": MAX_WORD,
                 "known": await run_in_threadpool(_known_here),
             }
@@ -197,7 +198,7 @@ class _Questions:
     async def add(self, request: Request) -> Response:
         """Add the tokenizer in the body: a file of any format that `load` reads without further arguments."""
         name = request.query_params.get("name", "")[:MAX_NAME] or "a file"
-        return await self._added(name, bytes(await request.body()))
+        return await self._added(name, await request.body())
 
     async def known(self, request: Request) -> Response:
         """Add a published vocabulary that is on this machine; nothing is downloaded."""
@@ -211,7 +212,7 @@ class _Questions:
         if not isinstance(tokenizer, Tokenizer):
             raise HTTPException(400, "this tokenizer encodes sequences of integers, not text")
         entry = self._shelf.add(name, tokenizer, is_trained=False)
-        return JSONResponse({"tokenizer": entry.as_dict(), "max_added": MAX_ADDED})
+        return JSONResponse({"tokenizer": entry.as_dict()})
 
     def _entries(self, request: Request, at_most: int = MAX_SIDE_BY_SIDE) -> list[Entry]:
         """Return the tokenizers of the argument `with`: numbers, or NUMBER:SIZE for an earlier size."""
@@ -314,4 +315,5 @@ def _number(request: Request, name: str) -> int:
 
 
 def _is_number(text: str) -> bool:
+    """Tell whether a text has up to 9 decimal digits. int() itself raises an error for more than 4,300."""
     return text.isascii() and text.isdecimal() and len(text) < 10

@@ -66,10 +66,10 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
-        if scope["type"] == "lifespan":
+        if scope["type"] == "lifespan":  # from starlette's TestClient; `WebServer` turns these events off
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":
+        if scope["type"] != "http":  # a websocket; `WebServer` turns these off, too
             await send({"type": "websocket.close", "code": 1008})  # violation of policy
             return
         body = _Body(receive, self._max_body_bytes)
@@ -106,6 +106,7 @@ class Guard:
         if sites and not _opens_the_page(scope, headers):
             return _text(403, "another site made this request")
         lengths = headers.getlist("content-length")
+        # At once, before the body comes; `_Body` counts the bytes of a body without this header.
         if any(length.isdecimal() and decimal(length) > self._max_body_bytes for length in lengths):
             return self._too_large()
         return None

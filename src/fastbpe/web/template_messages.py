@@ -86,9 +86,9 @@ def _gemma(messages: Sequence[Message]) -> Parts:
         if role == "system":  # Gemma has no system role: the next user message begins with the system message
             system = f"{content.strip()}\n\n"
             continue
-        name = "model" if role == "assistant" else role
-        text = content.strip() if role == "assistant" else system + content.strip()
-        system = system if role == "assistant" else ""
+        name, text = "model", content.strip()
+        if role == "user":
+            name, text, system = "user", system + text, ""
         parts += [(f"<start_of_turn>{name}\n", True), (text, False), ("<end_of_turn>\n", True)]
     return [*parts, ("<start_of_turn>model\n", True)]
 

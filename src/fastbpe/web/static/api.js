@@ -26,14 +26,10 @@ async function ask(name, query, body) {
     throw new Error("The server does not answer. Is fastbpe web still running?");
   }
   if (answer.ok) return answer;
-  const said = await answer.text();
-  let reason = said;
-  try {
-    reason = JSON.parse(said).error;
-  } catch {
-    // plain text
-  }
-  throw new Error(`${reason.trim()}.`);
+  // The application refuses with JSON; the guard, and the server after a fault of its own, with plain text.
+  const isJson = answer.headers.get("content-type") === "application/json";
+  const reason = isJson ? (await answer.json()).error : await answer.text();
+  throw new Error(`${reason.trim() || `The server answered with status ${answer.status}`}.`);
 }
 
 const ARRAYS = { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array }; // by the bytes of a number
@@ -45,7 +41,7 @@ export async function pageFacts() {
 }
 
 /**
- * Encode a text with several tokenizers.
+ * Encode a text with several tokenizers. `encoded` in web/answers.py describes the answer's bytes.
  * @returns {Promise<{n_characters: number, n_bytes: number, texts: Object[]}>} each text with ids, starts and ends
  */
 export async function encode(keys, text, special) {

@@ -38,11 +38,12 @@ export function showNote(element, said) {
   element.hidden = !said;
 }
 
-const LARGE = 20_000; // characters of a paste that the browser itself would take seconds for
+const LARGE = 20_000; // characters
 
 /**
- * Take large pastes into a text field without the browser's editing: its time grows with the square of the number of
- * lines (Chromium: 3 s for 200 KB, over a minute for 1 MB). Undo forgets such a paste.
+ * Take large pastes into a text field without the browser's editing, whose time grows with the square of the number of
+ * lines. Undo forgets such a paste. (Lines of 34 bytes, by document.execCommand("insertText"): 0.4 s for 20 KB, 33 s for
+ * 200 KB; headless Chromium 156, two busy cores of an AMD EPYC, 2026-11-30.)
  */
 export function takeLargePastes(field) {
   field.addEventListener("paste", (event) => {
@@ -55,22 +56,23 @@ export function takeLargePastes(field) {
 }
 
 const LETTER = /\p{L}/u;
+// The scripts from right to left that most such languages of today use: regexes know no directions.
 const FROM_RIGHT = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Nko}\p{Script=Syriac}\p{Script=Thaana}]/u;
 const LOOKED_AT = 1000; // characters
 
 /**
  * Let the first letter of a text field decide its direction. dir="auto" would do so, but Chromium looks through the whole
- * text for each line of it: 14 s for 1 MB.
+ * text for each line of it: 2.2 instead of 0.2 s to set the value of a field to 1 MB (as above).
  */
 export function setDirection(field, text) {
   const letter = LETTER.exec(text.slice(0, LOOKED_AT))?.[0] ?? "";
   const direction = FROM_RIGHT.test(letter) ? "rtl" : "ltr";
-  if (field.dir !== direction) field.dir = direction;
+  if (field.dir !== direction) field.dir = direction; // to set the same again would lay out the whole text again
 }
 
 /** Offer a blob to the user as a download. */
 export function keepAsFile(blob, name) {
   const link = make("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000); // the browser may read it a while after the click
 }

@@ -1,6 +1,6 @@
 // The state of the page as the fragment of its address: browsers send no fragment to any server.
 
-const MAX_LINK = 60_000; // characters of a fragment; longer ones are cut by programs that pass links on
+const MAX_LINK = 60_000; // characters of a fragment: a choice, since programs that pass links on cut long ones
 
 const FORM = "#1"; // begins the fragment of a state; a later form of states needs another number
 
@@ -15,6 +15,7 @@ export async function fragmentOf(state) {
   const packed = await through(new TextEncoder().encode(JSON.stringify(state)), new CompressionStream("deflate-raw"));
   let letters = "";
   for (const byte of packed) letters += String.fromCharCode(byte);
+  // Without "=" at the end, which atob does not need.
   const fragment = `${FORM}${btoa(letters).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "")}`;
   if (fragment.length > MAX_LINK) throw new Error("This text is too long for a link. Use “Share as HTML”.");
   return fragment;
@@ -41,7 +42,7 @@ export function keep(state) {
   try {
     sessionStorage.setItem(KEPT, JSON.stringify(state.text.length > MAX_KEPT ? { ...state, text: "" } : state));
   } catch {
-    sessionStorage.removeItem(KEPT); // no room: a reload begins empty
+    sessionStorage.removeItem(KEPT); // no room: a reload begins empty, not with an older state
   }
 }
 

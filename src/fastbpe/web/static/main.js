@@ -8,14 +8,15 @@ import { showSigns } from "./token_view.js";
 import { TrainPage } from "./train_page.js";
 import { WordPage } from "./word_page.js";
 
-const MAX_FILE = 8 * 1024 * 1024; // bytes of a file that is opened
-const MAX_VOCABULARY = 16 * 1024 * 1024; // bytes of a tokenizer, as the server takes them
-const VOCABULARY = /\.(model|tiktoken|fbpe|gguf)$|(tokenizer|tekken)[^/]*\.json$/i; // names of files that are tokenizers
+const MAX_FILE = 8 * 1024 * 1024; // bytes of a text that is opened; a choice below the server's limit
+const MAX_VOCABULARY = 16 * 1024 * 1024; // bytes of a tokenizer: the server's limit, MAX_BODY_BYTES of web/guard.py
+const VOCABULARY = /\.(model|tiktoken|fbpe|gguf)$|(tokenizer|tekken).*\.json$/i; // names of files that are tokenizers
 
 /** The tokenizers of the page. */
 class Tokenizers {
-  constructor(list) {
+  constructor(list, maxAdded) {
     this.list = list;
+    this.maxAdded = maxAdded;
     this.listeners = [];
   }
 
@@ -24,10 +25,10 @@ class Tokenizers {
   }
 
   /** Add a tokenizer, and drop the oldest added ones beyond maxAdded, as the server does. */
-  add(tokenizer, maxAdded) {
+  add(tokenizer) {
     this.list = [...this.list, tokenizer];
     const added = this.list.filter((other) => other.is_added);
-    const gone = added.slice(0, Math.max(0, added.length - maxAdded));
+    const gone = added.slice(0, Math.max(0, added.length - this.maxAdded));
     this.list = this.list.filter((other) => !gone.includes(other));
     for (const listener of this.listeners) listener();
   }
@@ -35,7 +36,7 @@ class Tokenizers {
 
 async function begin() {
   const facts = await pageFacts();
-  const tokenizers = new Tokenizers(facts.tokenizers);
+  const tokenizers = new Tokenizers(facts.tokenizers, facts.max_added);
   const fill = () => {
     for (const select of document.querySelectorAll("select.tokenizers")) {
       fillSelect(select, tokenizers.list.map(({ key, name }) => [key, name]));
@@ -73,8 +74,8 @@ async function begin() {
   const isTraining = () => !byId("page-train").hidden;
   const add = async (answer) => {
     try {
-      const { tokenizer, max_added } = await answer;
-      tokenizers.add(tokenizer, max_added);
+      const { tokenizer } = await answer;
+      tokenizers.add(tokenizer);
       choose(byId("tab-text"));
       text.showTokenizer(tokenizer.key);
     } catch (error) {
@@ -110,7 +111,7 @@ async function begin() {
   addEventListener("drop", (event) => {
     document.body.classList.remove("dropping");
     const [file] = event.dataTransfer.files;
-    if (!file) return;
+    if (!file) return; // text, which the browser itself inserts into a field
     event.preventDefault();
     open(file);
   });
@@ -118,7 +119,7 @@ async function begin() {
   byId("file").addEventListener("change", () => {
     const [file] = byId("file").files;
     if (file) open(file);
-    byId("file").value = "";
+    byId("file").value = ""; // else the same file, chosen again, would be no change
   });
   for (const box of document.querySelectorAll(".signs")) {
     box.addEventListener("change", () => {

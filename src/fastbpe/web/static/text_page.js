@@ -81,7 +81,7 @@ export class TextPage {
   /** Return the text, with U+FFFD for each lone surrogate, as in the request. */
   get content() {
     const text = this.exact ?? this.text.value;
-    return text.isWellFormed?.() === false ? text.toWellFormed() : text;
+    return text.toWellFormed?.() ?? text; // browsers before 2023 lack it
   }
 
   /** Add a panel for a tokenizer; without a key, for the last one that has no panel, or else the first. */
@@ -130,7 +130,7 @@ export class TextPage {
   }
 
   async run() {
-    while (this.isStale && this.panels.length) {
+    while (this.isStale) {
       this.isStale = false;
       const { panels } = this;
       const text = this.content;
@@ -140,6 +140,7 @@ export class TextPage {
         this.hideOld();
         byId("sizes").textContent = [counted(found.n_characters, "character"), counted(found.n_bytes, "byte")].join(", ");
         const best = Math.min(...found.texts.map(({ n_tokens }) => n_tokens));
+        // Nothing is shown in a panel for which another tokenizer was chosen meanwhile.
         await Promise.all(
           panels.map((panel, i) => panel.key === found.texts[i].key && panel.show(text, found, found.texts[i], best))
         );
@@ -202,12 +203,12 @@ class Panel {
   }
 
   get name() {
-    return this.select.selectedOptions[0]?.textContent ?? "";
+    return this.select.selectedOptions[0].textContent;
   }
 
   fill(list) {
     fillSelect(this.select, list.map(({ key, name }) => [key, name]));
-    if (!list.some(({ key }) => key === this.key)) this.key = list[0].key;
+    if (!list.some(({ key }) => key === this.key)) this.key = list[0].key; // `Tokenizers.add` dropped it
     this.select.value = this.key;
   }
 

@@ -176,14 +176,13 @@ export class TokenView {
     if (old?.tokens.length === tokens.length && tokens.every((token, i) => token === old.tokens[i])) return old;
     const element = make("div", { role: "presentation" });
     tokens.forEach((token, i) => {
-      if (!token) return; // it comes with the next drawing
       const option = make("bdi", {
         class: `c${(first + i) % N_COLOURS} ${token.kind}${token.is_superword ? " superword" : ""}`,
         role: "option",
         id: `${this.prefix}-${first + i}`,
       });
       element.append(appendParts(option, token.parts));
-      if (token.ends_line && i < tokens.length - 1) element.append("\n");
+      if (token.ends_line && i < tokens.length - 1) element.append("\n"); // the end of the block ends its line
     });
     return { first, tokens, element };
   }
@@ -284,17 +283,17 @@ export class TokenView {
     const last = this.tokens.ids.length - 1;
     const to = {
       ArrowRight: () => this.active + 1,
-      ArrowLeft: () => Math.max(0, this.active - 1),
+      ArrowLeft: () => this.active - 1,
       ArrowDown: () => this.beside(1),
       ArrowUp: () => this.beside(-1),
-      PageDown: () => Math.min(last, this.active + PAGE),
-      PageUp: () => Math.max(0, this.active - PAGE),
+      PageDown: () => this.active + PAGE,
+      PageUp: () => this.active - PAGE,
       Home: () => 0,
       End: () => last,
     }[event.key];
     if (!to || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    this.activate(Math.min(last, to()));
+    this.activate(Math.max(0, Math.min(last, to())));
   }
 
   /**
@@ -304,7 +303,7 @@ export class TokenView {
   beside(step) {
     const box = (i) => byId(`${this.prefix}-${i}`)?.getClientRects()[0];
     const from = box(this.active);
-    if (!from) return Math.max(0, this.active + step);
+    if (!from) return this.active + step;
     let best = this.active + step;
     let line = null;
     let nearest = Infinity;
@@ -315,7 +314,7 @@ export class TokenView {
       const distance = Math.abs(at.left - from.left);
       if (distance < nearest) [nearest, best] = [distance, i];
     }
-    return Math.max(0, best);
+    return best;
   }
 }
 
@@ -330,6 +329,6 @@ function setChildren(parent, children) {
 
 /** Return the index of the token that an element belongs to, or -1. */
 function indexOf(element) {
-  const found = element.closest?.("[role=option]");
+  const found = element.closest("[role=option]");
   return found ? Number(found.id.split("-")[1]) : -1;
 }

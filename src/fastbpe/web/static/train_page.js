@@ -3,7 +3,6 @@ import { bookOf, complain, complaintBefore, encode, file, train } from "./api.js
 import { byId, counted, fillSelect, keepAsFile, make, setDirection, takeLargePastes } from "./dom.js";
 import { appendParts, TokenView } from "./token_view.js";
 
-const MAX_ADDED = 8; // as in fastbpe.web.shelf
 const SAMPLE = 2000; // characters of the text that are watched
 const LATEST = 12; // merges that are listed
 const N_BYTES = 256;
@@ -40,6 +39,7 @@ export class TrainPage {
   setText(text, name) {
     byId("train-text").value = text;
     this.exact = text;
+    setDirection(byId("train-text"), text);
     if (name) byId("train-name").value = name.slice(0, byId("train-name").maxLength);
     byId("train-said").textContent = counted(text.length, "character");
   }
@@ -86,7 +86,7 @@ export class TrainPage {
     const slider = byId("learned-size");
     [slider.min, slider.max] = [N_BYTES, tokenizer.n_vocab];
     slider.value = tokenizer.n_vocab;
-    this.tokenizers.add(tokenizer, MAX_ADDED);
+    this.tokenizers.add(tokenizer);
     this.show();
   }
 

@@ -66,11 +66,10 @@ export class WordPage {
     [...byId("word-merges").children].forEach((row, i) => row.toggleAttribute("aria-current", i === n - 1));
     byId("word-said").textContent = this.say(n);
     const { ids, agrees } = this.found;
-    const whole = this.pieces.filter((piece) => piece.whole !== null && this.steps.length).length;
     const notes = [];
     if (this.pieces.length && n === this.steps.length) {
       notes.push(`encode gives ${counted(ids.length, "token")}: ${ids.join(", ")}.`);
-      if (whole && ids.length < this.after(n).flat().length) {
+      if (this.pieces.some(({ whole }) => whole !== null) && ids.length < this.after(n).flat().length) {
         notes.push("A piece that is itself a token is found whole, before merging. Merging alone would give other tokens.");
       }
       if (!agrees) notes.push("Characters without a token become bytes or the unknown token.");
