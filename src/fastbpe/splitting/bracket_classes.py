@@ -63,7 +63,7 @@ def _operand(cursor: Cursor, class_start: int, ignore_case: bool, first: bool) -
     if first:  # right after [ or [^, hyphens and a ] mean themselves
         while cursor.eat("-"):
             singles.append((ord("-"), ord("-")))
-        if not singles and cursor.eat("]"):
+        if not singles and cursor.eat("]"):  # but "[-]" is a hyphen
             singles.append((ord("]"), ord("]")))
     while not cursor.sees("]") and not cursor.text.startswith(_OPERATORS, cursor.at):
         if not cursor.next:

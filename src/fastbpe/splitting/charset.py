@@ -47,6 +47,7 @@ class CharSet:
 
     #: Sorted, disjoint, not adjacent; both ends belong to the range.
     ranges: tuple[Range, ...]
+    _hash: int
 
     def __init__(self, ranges: tuple[Range, ...]) -> None:
         """Create a set from ranges in the form of `ranges`; use `from_ranges` for other ranges."""
@@ -150,8 +151,7 @@ class CharSet:
         return self.ranges == other.ranges if isinstance(other, CharSet) else NotImplemented
 
     def __hash__(self) -> int:
-        hashed: int = object.__getattribute__(self, "_hash")
-        return hashed
+        return self._hash
 
     def __reduce__(self) -> tuple[type[CharSet], tuple[tuple[Range, ...]]]:
         return CharSet, (self.ranges,)
@@ -165,7 +165,7 @@ class CharSet:
 @cache
 def blanks() -> str:
     r"""Return the characters of `\s`, for `str.strip`."""
-    return "".join(chr(c) for first, last in CharSet.white_space().ranges for c in range(first, last + 1))
+    return "".join(CharSet.white_space())
 
 
 def _show(code_point: int) -> str:
@@ -299,7 +299,7 @@ def _binary_properties() -> Mapping[str, tuple[str, list[str]]]:
 @cache
 def _binary_property(loose_name: str) -> CharSet:
     name, words = _binary_properties()[loose_name]
-    listed = unpacked(" ".join(words))
+    listed = unpacked(" ".join(words))  # for the two below: the differences from their categories
     if name.endswith("idstart"):
         return listed ^ _categories("l", "nl")
     if name.endswith("idcontinue"):

@@ -29,7 +29,8 @@ def make_cutter(
     def cut(data: bytes) -> int:
         at = _last_cut(data, crossed)
         for _ in range(_MAX_TRIES):
-            # A token that begins in the last longest - 1 bytes may go on in the text that follows.
+            # A token that begins in the last longest - 1 bytes may go on in the text that follows. A token of the
+            # text has the cut inside if it lies within the bytes below.
             may_be_inside = len(data) - at < longest - 1 or any(
                 token in data[max(at - len(token) + 1, 0) : at + len(token) - 1] for token in tokens
             )
@@ -42,7 +43,10 @@ def make_cutter(
 
 
 def _last_cut(data: bytes, crossed: bytes | None) -> int:
-    """Return the result of last_safe_cut. Search only the end of the text first, which is nearly always enough."""
+    """Return the result of last_safe_cut. Search only the end of the text first, which is nearly always enough.
+
+    A cut of the end is one of the whole text: it depends on the characters next to it.
+    """
     start = max(len(data) - _TAIL_BYTES, 0)
     while start < len(data) and data[start] & 0xC0 == 0x80:
         start += 1

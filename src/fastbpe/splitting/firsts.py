@@ -39,13 +39,9 @@ class First:
     end: bool
 
     def __or__(self, other: First) -> First:
-        if ANY in (self.characters, other.characters):
-            return First(ANY, self.end or other.end)
         return First(self.characters | other.characters, self.end or other.end)
 
     def __and__(self, other: First) -> First:
-        if other.characters == ANY:
-            return First(self.characters, self.end and other.end)
         return First(self.characters & other.characters, self.end and other.end)
 
     @property

@@ -195,16 +195,18 @@ class _Translation:
     def escape(self, *, in_brackets: bool) -> None:
         rest = self.pattern[self.at : self.at + 80]  # no escape is longer: properties have shorter names
         kind = rest[1:2]
+        letters, self.letters = self.letters, ""
         found = _CODE_POINT.match(rest)
         if found is not None:
             self.code_point(found)
         elif kind and kind in "pP" and rest[2:3] == "{":
             self.property(rest)
-        elif kind and kind in _PLAIN_LETTERS[in_brackets] and rest[2:3] != "{":
+        elif kind and kind in _PLAIN_LETTERS[in_brackets] and rest[2:3] != "{":  # \o{...} is an escape
             self.at += 1
             if in_brackets:
                 self.give(kind, kind)
             else:
+                self.letters = letters
                 self.literal(kind)
         elif (control := _CONTROL.match(rest)) is not None:
             self.give(control[0], rf"\x{{{ord(control[1]) & 31:X}}}")
@@ -216,13 +218,10 @@ class _Translation:
             given = _IN_BRACKETS.get(kind) if in_brackets else None
             self.give(rest[:2], given or _ESCAPES[kind])
         elif not in_brackets and kind.isdecimal() and self.refers(rest):
-            self.letters = ""
             self.give(rest[:2], rest[:2])
         elif not in_brackets and (reference := _REFERENCE.match(rest)) and (number := self.referred(reference)):
-            self.letters = ""
             self.give(reference[0], rf"(?:\{number})")  # a digit after it is not part of the number
         elif kind and kind.isascii() and not kind.isalnum():
-            self.letters = ""
             self.give(rest[:2], kind if kind in "<>" else rest[:2])  # \< of fastbpe begins a word
         else:
             self.refuse(
@@ -278,13 +277,13 @@ class _Translation:
             pair = self.pattern[self.at : self.at + 2]
             if character == "\\":
                 self.escape(in_brackets=True)
-            elif pair == "[:" and depth:
+            elif pair == "[:" and depth:  # "[:x]" is a class of two characters
                 self.posix_class()
             elif character == "[":
                 opening = "[^" if pair == "[^" else "["
                 self.give(opening, opening)
                 depth += 1
-                if self.pattern.startswith("]", self.at):
+                if self.pattern.startswith("]", self.at):  # "[]a]" has two members
                     self.give("]", r"\]")
             elif pair in ("--", "~~"):
                 self.refuse(f"{pair!r} is an operator in fastbpe but not in tokenizers", r"write \- or \~")
@@ -391,7 +390,7 @@ class _Translation:
             self.element = len(self.out)
             self.give("{", "{")
             return
-        if found[4] == "+" or (found[4] == "?" and not found[2]):
+        if found[4] == "+" or (found[4] == "?" and not found[2]):  # the sign itself comes next, after the group
             self.out.insert(self.element, "(?:")
             self.give(found[0], found[0] + ")")
         else:

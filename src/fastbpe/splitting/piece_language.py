@@ -18,12 +18,14 @@ from functools import lru_cache
 from fastbpe.patterns import Pattern
 from fastbpe.splitting.charset import ANY, CharSet
 from fastbpe.splitting.firsts import First, first
-from fastbpe.splitting.nodes import Alternation, Backreference, Chars, Concat, Look, Mode, Node, Repeat, children
+from fastbpe.splitting.nodes import Alternation, Atomic, Backreference, Chars, Concat, Look, Mode, Node, Repeat
 from fastbpe.splitting.simplify import simplified
 from fastbpe.splitting.syntax import parse
 
-MAX_STATES = 4096  # states of the automaton of a pattern; larger patterns are read as "any text"
-_MAX_COPIES = 32  # repetitions that are told apart: x{100} is read as x{32,}
+# States of the automaton of a pattern: a choice. Named patterns need at most 57; an automaton with more than this
+# accepts any text.
+MAX_STATES = 4096
+_MAX_COPIES = 32  # repetitions that are told apart, a choice: x{100} is read as x{32,}
 
 #: For each pattern, the states in which its automaton may be.
 States = tuple[frozenset[int], ...]
@@ -87,10 +89,9 @@ class _Branch:
             self.is_exact = False
             self.empty[start].append(end)
             self.moves[end].append((ANY, end))
-        else:  # an atomic group
+        elif isinstance(node, Atomic):
             self.is_exact = False
-            for child in children(node):
-                self.add(child, start, end)
+            self.add(node.child, start, end)
 
     def _repeat(self, node: Repeat, start: int, end: int, following: CharSet | None) -> None:
         minimum, maximum = node.minimum, node.maximum
@@ -235,7 +236,7 @@ class PieceLanguage:
     """Automaton that reads a text and tells whether it can be a piece or a part of one.
 
     If several patterns are applied in order, a piece is a piece of the last one, and part of a piece of each
-    earlier one.
+    earlier one. None: any text is a piece.
     """
 
     def __init__(self, pattern: Pattern) -> None:

@@ -50,7 +50,7 @@ MAX_LIST_WORDS = 1 << 20  # of `Program.lists`: 4 MB
 MAX_DEPTH = 128
 #: Deepest nesting of rounds that may be empty at which the engine records visited states; each takes a bit.
 MAX_OPEN = 8
-MAX_LOOK_BEHIND_CHARS = 255
+MAX_LOOK_BEHIND_CHARS = 255  # a choice
 
 NO_LIMIT = 0xFFFFFFFF
 _N_SYMBOLS = END_BIT + 1
@@ -262,7 +262,7 @@ class _Compiler:
         return self.sets.number(characters)
 
     def _follow(self, follow: First) -> int:
-        if len(self.follows) > MAX_CHOICES:
+        if len(self.follows) > MAX_CHOICES:  # the first is not a choice's but the whole pattern's
             raise UnsupportedError("too many choices")
         return self.follows.setdefault(follow.mask, len(self.follows))
 
@@ -444,8 +444,7 @@ def _has_group(node: Node) -> bool:
 
 def _only_character(node: Chars) -> str | None:
     """Return the character of a set of one; None for other sets."""
-    ranges = node.characters.ranges
-    return chr(ranges[0][0]) if len(ranges) == 1 and ranges[0][0] == ranges[0][1] else None
+    return next(iter(node.characters)) if len(node.characters) == 1 else None
 
 
 def _tables(choices: Sequence[_Choice]) -> tuple[array[int], array[int]]:

@@ -39,7 +39,7 @@ Form: TypeAlias = tuple[Any, ...]
 
 _MAX_ALTERNATIVES = 64  # strings of an alternation; the contractions have fewer
 _MAX_DIGITS = 9  # largest n_digits of a `Scanner`
-_DEEPSEEK = PATTERNS["deepseek_v3"] or ()
+_DEEPSEEK = PATTERNS["deepseek_v3"] or ()  # "or" for type checkers: some pattern is None
 
 
 @lru_cache(maxsize=64)
@@ -116,7 +116,7 @@ def _form(node: Node) -> Form:
         if strings is None:
             out.append(_sequence(branch))
         elif out and out[-1][0] == "strings":
-            # In the known patterns no string of a set begins another, so their order does not matter.
+            # Order does not matter: in the known patterns, no string of a set begins another.
             out[-1] = ("strings", out[-1][1] | strings)
         else:
             out.append(("strings", strings))
@@ -183,31 +183,21 @@ def _set_of(node: Node) -> CharSet | None:
     return parts[0].characters if len(parts) == 1 and isinstance(parts[0], Chars) else None
 
 
-def _strings(node: Node) -> frozenset[tuple[int, ...]] | None:
-    """Return the strings that a node matches, as code points, if few and prefix-free; else None."""
-    found = _all_strings(node)
-    if found is None or any(a != b and b[: len(a)] == a for a in found for b in found):
-        return None
-    return found
-
-
-def _all_strings(node: Node) -> frozenset[tuple[int, ...]] | None:
+def _strings(node: Node) -> frozenset[str] | None:
+    """Return the strings that a node matches, if it matches only a few; else None."""
     if isinstance(node, Chars):
-        size = sum(high - low + 1 for low, high in node.characters.ranges)
-        if size > _MAX_ALTERNATIVES:
-            return None
-        return frozenset((c,) for low, high in node.characters.ranges for c in range(low, high + 1))
+        return frozenset(node.characters) if len(node.characters) <= _MAX_ALTERNATIVES else None
     if isinstance(node, Group):
-        return _all_strings(node.child)
+        return _strings(node.child)
     if isinstance(node, Concat):
-        strings: frozenset[tuple[int, ...]] = frozenset([()])
+        strings = frozenset([""])
         for part in node.parts:
-            endings = _all_strings(part)
+            endings = _strings(part)
             if endings is None or len(strings) * len(endings) > _MAX_ALTERNATIVES:
                 return None
             strings = frozenset(a + b for a in strings for b in endings)
         return strings
     if isinstance(node, Alternation):
-        sets = [_all_strings(branch) for branch in node.branches]
+        sets = [_strings(branch) for branch in node.branches]
         return None if None in sets else frozenset().union(*(found for found in sets if found is not None))
     return None

@@ -108,8 +108,9 @@ def _repeat(child: Node, minimum: int, maximum: int | None, mode: Mode) -> Node:
         return EMPTY
     if (minimum, maximum) == (1, 1):  # {1}; possessive as {1}+, an atomic group
         return Atomic(child) if mode is Mode.POSSESSIVE else child
-    if mode is Mode.GREEDY and maximum is None and minimum <= 1 and _is_greedy_run(child):
-        # (a+)+ tries the same lengths as a+, in the same order, but each of them in 2**length ways.
+    if mode is Mode.GREEDY and maximum is None and _is_greedy_run(child):
+        # (a+)+ tries the same lengths as a+, in the same order, but each of them in 2**length ways. (a{2,})* is
+        # something else than a*: it does not match one a.
         return Repeat(child.child, minimum * child.minimum, None, mode)
     if mode is Mode.POSSESSIVE and not isinstance(child, Chars):
         return Atomic(_repeat(child, minimum, maximum, Mode.GREEDY))

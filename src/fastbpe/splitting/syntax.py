@@ -36,7 +36,7 @@ from fastbpe.splitting.nodes import (
 
 __all__ = ["MAX_NESTING", "MAX_PATTERN_CHARS", "MAX_RANGES", "MAX_REPEAT", "parse"]
 
-MAX_REPEAT = 10_000
+MAX_REPEAT = 10_000  # a choice
 
 _NOT_LINE_FEED = ~CharSet.of("\n")
 _SIGNS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
@@ -45,13 +45,14 @@ _BRACES = re.compile(r"\{(?!\})([0-9]*)(,?)([0-9]*)\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FLAGS = re.compile(r"([imsxu]*)(?:-([imsx]*))?([:)])")
 _LOOKS = (("?=", False, False), ("?!", False, True), ("?<=", True, False), ("?<!", True, True))
-_ASSERTIONS: dict[str, Node] = {
-    "A": Anchor(AnchorKind.TEXT_START),
-    "z": Anchor(AnchorKind.TEXT_END),
-    "Z": Anchor(AnchorKind.LAST_LINE_END),
-    "B": WordBoundary(BoundaryKind.NEITHER),
-    "<": WordBoundary(BoundaryKind.START),
-    ">": WordBoundary(BoundaryKind.END),
+_ANCHORS = {"A": AnchorKind.TEXT_START, "z": AnchorKind.TEXT_END, "Z": AnchorKind.LAST_LINE_END}
+_BOUNDARIES = {
+    "b": BoundaryKind.EITHER,
+    "b{start}": BoundaryKind.START,
+    "b{end}": BoundaryKind.END,
+    "B": BoundaryKind.NEITHER,
+    "<": BoundaryKind.START,
+    ">": BoundaryKind.END,
 }
 _ANY_LINE_END = Atomic(
     Alternation(
@@ -169,28 +170,28 @@ class _Parser:
             if not cursor.eat("<"):
                 cursor.fail(start, r"expected <name> after \k", r"as in \k<name>")
             return self._named_reference(start, ">")
-        if kind and kind in "bABzZ<>":
+        if kind in _ANCHORS:
             cursor.at += 2
-            if kind == "b":
-                return self._word_boundary()
-            if kind == "B" and cursor.sees("{"):
-                cursor.fail(cursor.at, r"a brace after \B", r"write \{ for the character")
-            return _ASSERTIONS[kind]
+            return Anchor(_ANCHORS[kind])
+        if kind in _BOUNDARIES:
+            return self._word_boundary(kind)
         if kind and kind in "NOR":
             cursor.at += 2
             return _ANY_LINE_END if kind == "R" else Chars(ANY if kind == "O" else _NOT_LINE_FEED)
         read = cursor.escape(self.flags.i)
         return Chars(read) if isinstance(read, CharSet) else self._literal(read)
 
-    def _word_boundary(self) -> Node:
-        if self.cursor.eat("{start}"):
-            return WordBoundary(BoundaryKind.START)
-        if self.cursor.eat("{end}"):
-            return WordBoundary(BoundaryKind.END)
-        if self.cursor.sees("{"):
-            self.cursor.fail(self.cursor.at, "expected {start} or {end}", r"write \{ for the character")
-        self.cursor.spend(CharSet.word(), self.cursor.at)
-        return WordBoundary(BoundaryKind.EITHER)
+    def _word_boundary(self, kind: str) -> Node:
+        cursor = self.cursor
+        start = cursor.at
+        cursor.at += 2
+        if kind == "b":
+            kind += next((name for name in ("{start}", "{end}") if cursor.eat(name)), "")
+        if kind in ("b", "B") and cursor.sees("{"):
+            problem = "expected {start} or {end}" if kind == "b" else r"a brace after \B"
+            cursor.fail(cursor.at, problem, r"write \{ for the character")
+        cursor.spend(CharSet.word(), start)  # `simplify` and `to_regex` write it as look-arounds for this class
+        return WordBoundary(_BOUNDARIES[kind])
 
     def _numbered_reference(self) -> Node:
         start = self.cursor.at
@@ -243,6 +244,7 @@ class _Parser:
             return None
         cursor.at = found.end()
         low, comma, high = found.groups()
+        # First the number of digits: int() refuses thousands.
         if max(len(low), len(high)) > 9 or max(int(low or 0), int(high or 0)) > MAX_REPEAT:
             cursor.fail(start, f"a count above {MAX_REPEAT:,}", "use + or * for any number")
         minimum = int(low or 0)

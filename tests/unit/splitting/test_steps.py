@@ -237,6 +237,7 @@ def test_unknown_behavior_is_refused() -> None:
         (Split(pattern="a.c", literal=True), "abca.c", ["abc", "a.c"]),
         (Split(pattern="-\n\\", literal=True), "a-\n\\b", ["a", "-\n\\", "b"]),
         (Split(pattern="^a", behavior="removed"), "a\na", ["\n"]),
+        (Split(pattern=r"(?i:s\ds)"), "as1S", ["a", "s1S"]),
     ],
     ids=repr,
 )

@@ -286,6 +286,8 @@ def test_error_names_the_position_and_the_expectation(pattern, position, says):
         "[" + r"\p{Ll}" * 9_000 + "]",
         "(?i)[" + r"\p{Ll}" * 9_000 + "]",
         r"\b" * 30_000,
+        r"\B" * 30_000,
+        r"\b{end}" * 9_000,
         "a{1000000}",
         "((((a{1000000}){1000000}){1000000}){1000000})",
     ],
