@@ -130,7 +130,7 @@ class Replace(EachToken):
             text, content = self.text, self.content
             if len(tokens) > _MANY and "\0" not in text + content:  # one search is faster
                 made = "\0".join(tokens).replace(text, content).split("\0")
-                if len(made) == len(tokens):
+                if len(made) == len(tokens):  # else a token contains the separator
                     return made
             return [token.replace(text, content) for token in tokens]
         return [self._change(token) for token in tokens]

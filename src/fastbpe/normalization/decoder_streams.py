@@ -135,7 +135,7 @@ class _Ends(Stage):
         for token in items:
             [inner] = self._step.forms([token], self._is_first, False)
             [last] = self._step.forms([token], self._is_first, True)
-            n = len(last) if inner.startswith(last) else _n_equal(inner, last)
+            n = _n_equal(inner, last)
             made += [self._rest[0], inner[:n]]
             self._rest = inner[n:], last[n:]
             self._is_first = False
@@ -223,6 +223,7 @@ def _text_stages(step: Step, errors: str) -> list[Stage]:
             return [_Replace(suffix, "")] if suffix else []
         case steps_of.WordPiece(cleanup=cleanup):
             return _joined_english() if cleanup else []
+        # With an empty delimiter, cleaning up puts a space between all characters: see the last case.
         case steps_of.CTC(pad=pad, delimiter=delimiter, cleanup=cleanup) if delimiter or not cleanup:
             made: list[Stage] = [_Replace(pad, "")] if pad else []
             return [*made, *_joined_english(), _Replace(delimiter, " ")] if cleanup else made

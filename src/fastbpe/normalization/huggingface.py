@@ -9,6 +9,7 @@ which it comes according to tokenizers, or -1 if it comes from none. Offsets of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, reduce
@@ -236,12 +237,13 @@ class _Each:
         if self.spaced and (after | step.gone | step.spaced) & (self.spaced | CharSet.of(" ")):
             return None
         table = dict(step.table)
-        for character in after & self.gone:
+        for character in after & self.gone:  # gone before `step` sees it; but in one step, the table would win
             del table[ord(character)]
         table |= {code: step(text) for code, text in self.table.items()}
         return _Each(table, self.gone | step.gone, self.spaced | step.spaced)
 
     def sources(self, text: str, normalized: str) -> Sources:
+        # `make_steps` makes no step that both removes and adds characters; only those of `then` may do both.
         if len(normalized) == len(text):
             return None
         out: list[int] = []
@@ -308,14 +310,8 @@ class _Replace:
         return text.replace(self.replaced, self.content)
 
     def sources(self, text: str, normalized: str) -> Sources:
-        if len(self.replaced) == len(self.content) == 1 or self.replaced not in text:
-            return None
-        starts: list[int] = []
-        at = text.find(self.replaced)
-        while at >= 0:
-            starts.append(at)
-            at = text.find(self.replaced, at + len(self.replaced))
-        return _replaced([(start, start + len(self.replaced)) for start in starts], len(text), len(self.content))
+        spans = [match.span() for match in re.finditer(re.escape(self.replaced), text)]
+        return _replaced(spans, len(text), len(self.content))
 
 
 class _ReplaceMatches:

@@ -102,8 +102,9 @@ class _Characters(dict[int, str]):
 
 def checked_charsmap(charsmap: bytes) -> bytes:
     """Check and return a charsmap. Raises FormatError if it is empty or damaged, or a target is not UTF-8."""
-    if not charsmap:
+    if not charsmap:  # tokenizers refuses it; for `Normalizer` it means no rules
         raise FormatError("precompiled_charsmap is empty")
+    # Creating it checks the double array.
     Normalizer(charsmap, add_dummy_prefix=False, remove_extra_whitespaces=False, escape_whitespaces=False)
     try:
         charsmap[4 + int.from_bytes(charsmap[:4], "little") :].decode()
@@ -114,7 +115,10 @@ def checked_charsmap(charsmap: bytes) -> bytes:
 
 @cache
 def _several() -> re.Pattern[str]:
-    """Return a pattern that matches in every grapheme of several characters and fewer than six bytes."""
+    """Return a pattern that matches in every grapheme of several characters and fewer than six bytes.
+
+    Syllables of Hangul, flags, joined consonants and joined pictures have six bytes or more.
+    """
     return re.compile(rf"\r\n|[{_class('JOINING', 'PREPENDED')}]")
 
 

@@ -189,7 +189,7 @@ def decompile_rules(charsmap: bytes) -> dict[str, str]:
         at, source = todo.pop()
         unit = units[at]
         children_at = at ^ (unit >> _OFFSET_SHIFT << (8 if unit & _WIDE_OFFSET else 0))
-        if source and unit & _HAS_VALUE:
+        if source and unit & _HAS_VALUE:  # a value of the root would be a rule for the empty text
             start = units[children_at] & _VALUE
             target = targets[start : targets.index(b"\0", start)]
             rules[source.decode("utf-8", "replace")] = target.decode("utf-8", "replace")

@@ -98,8 +98,6 @@ cdef class Methods(Encoder):
 
     cdef tuple _chosen(self, object allowed, object disallowed):
         """Return matchers of the special tokens that a call allows, and that it forbids; None: no tokens."""
-        if allowed is NOTHING and disallowed is ALL:
-            return None, self._all()
         allowed, disallowed = self._names(allowed, disallowed)
         return self._matchers(allowed, disallowed)
 
@@ -160,7 +158,7 @@ cdef class Methods(Encoder):
         >>> encoding.encode("ab<e>", allowed_special={"<e>"})
         [256, 257]
         """
-        if allowed_special is NOTHING and disallowed_special is ALL:
+        if allowed_special is NOTHING and disallowed_special is ALL:  # the defaults, without further checks
             return self._to_list(text, None, self._all(), None)
         allowed, disallowed = self._chosen(allowed_special, disallowed_special)
         return self._to_list(text, allowed, disallowed, None)
@@ -368,10 +366,10 @@ cdef list _mapped(call, items, num_threads):
 cdef tuple _with_offsets(list tokens):
     """Return the text of tokens, and for each the index of the first character that contains one of its bytes."""
     cdef list offsets = []
-    cdef size_t n_begun = 0
+    cdef Py_ssize_t n_begun = 0
     for token in tokens:
         begins = [byte & 0xC0 != 0x80 for byte in token]
-        offsets.append(n_begun if not begins or begins[0] or not n_begun else n_begun - 1)
+        offsets.append(max(n_begun - (begins[:1] == [False]), 0))  # inside the last character that has begun
         n_begun += sum(begins)
     return b"".join(tokens).decode(), offsets
 

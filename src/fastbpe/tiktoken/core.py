@@ -82,7 +82,7 @@ class Encoding(Methods):
             raise VocabularyError(f"the empty token has the rank {empty}, which is negative or another token's")
         self._mergeable_ranks = mergeable_ranks
         self._set_up(name, pat_str, build_tables(tokens), special_tokens, empty, _missing_bytes(ranks))
-        if explicit_n_vocab:
+        if explicit_n_vocab:  # 0 means none, as in tiktoken
             _check_size(explicit_n_vocab, len(mergeable_ranks) + len(special_tokens), self.max_token_value)
 
     @classmethod
@@ -386,8 +386,10 @@ def _partial(kind: type[Encoding]) -> type[Encoding]:
 
     Pickles refer to `kind`, by the attribute `_whole`, because the class has no name in a module.
     """
-    if kind is Encoding or issubclass(kind, _PartialEncoding):
-        return _PartialEncoding if kind is Encoding else kind
+    if kind is Encoding:
+        return _PartialEncoding
+    if issubclass(kind, _PartialEncoding):  # of an object whose __init__ is called again
+        return kind
     return type(kind.__name__, (kind, _PartialEncoding), {"__module__": kind.__module__, "_whole": kind})
 
 

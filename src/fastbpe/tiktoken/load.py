@@ -111,9 +111,9 @@ def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) 
     """
     content = read_file_cached(tiktoken_bpe_file, expected_hash)
     tables = rank_lines.parse(content)
-    if tables is not None:
-        return ranks_of_tables(*tables)
-    return tiktoken.parse_ranks(content, tiktoken_bpe_file)
+    if tables is None:  # unusual or damaged
+        return tiktoken.parse_ranks(content, tiktoken_bpe_file)
+    return ranks_of_tables(*tables)
 
 
 def dump_tiktoken_bpe(bpe_ranks: dict[bytes, int], tiktoken_bpe_file: str) -> None:

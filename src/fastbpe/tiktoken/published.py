@@ -70,6 +70,7 @@ class Published(NamedTuple):
 
 def _published(name: str, n_vocab: int | None = None) -> Published:
     known = VOCABULARIES[name]
+    # In tiktoken, this id has two names; fastbpe.load gives it one.
     shared = {f"<|reserved_{SHARED_ID}|>": SHARED_ID} if name == "o200k_harmony" else {}
     return Published(name, known.pattern, known.special_tokens() | shared, known.file, n_vocab)
 

@@ -100,8 +100,9 @@ def _find_constructors() -> dict[str, Constructor]:
 
 
 def _add(module: str, found: dict[str, Constructor]) -> None:
+    plugin = importlib.import_module(module)
     try:
-        constructors = importlib.import_module(module).ENCODING_CONSTRUCTORS
+        constructors = plugin.ENCODING_CONSTRUCTORS
     except AttributeError:
         raise VocabularyError(f"tiktoken plugin {module} does not define ENCODING_CONSTRUCTORS") from None
     for name, constructor in constructors.items():

@@ -302,6 +302,12 @@ def test_invalid_or_duplicate_plugin_raises(plugins: Path) -> None:
     assert "Duplicate encoding name cl100k_base" in str(use(plugins, "with"))
 
 
+def test_error_inside_a_plugin_is_not_mistaken_for_a_missing_name(plugins: Path) -> None:
+    (plugins / "tiktoken_ext" / "plug.py").write_text("import json\njson.no_such_name")
+    with pytest.raises(AssertionError, match="no_such_name"):
+        use(plugins, "with")
+
+
 def test_unknown_encoding_error_lists_the_plugins(plugins: Path) -> None:
     (plugins / "tiktoken_ext" / "plug.py").write_text("ENCODING_CONSTRUCTORS = {}")
     message = str(use(plugins, "without"))
