@@ -175,6 +175,7 @@ class Differences:
             ids = [tokenizer.encode_ordinary(text.text) for tokenizer in self._pair]
             self.n_texts += 1
             return ids[0] != ids[1] and self._differ(text.where, 1, text.text)
+        # Only "\n" ends a line, as in `_n_lines`.
         lines = io.StringIO(text.text if isinstance(text.text, str) else text.text.decode(), newline="\n")
         differing = [self._differ(text.where, number, line) for number, line in enumerate(lines, 1)]
         self.n_texts += len(differing)

@@ -117,7 +117,7 @@ def _bash(commands: list[_Command]) -> str:
             "# Completion of fastbpe for bash; made by `fastbpe completion bash`.",
             "_fastbpe() {",
             '  local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" flags="" words=""',
-            "  local IFS=$' \\t\\n'",
+            "  local IFS=$' \\t\\n'",  # the default, for the lists below: a user may have set another
             "  COMPREPLY=()",
             '  if [ "$COMP_CWORD" -eq 1 ]; then',
             f'    COMPREPLY=($(compgen -W {names} -- "$cur"))',

@@ -98,8 +98,7 @@ def separator_of(args: argparse.Namespace) -> str | None:
     try:
         check_effects(_formats(args), format=None, text_field=args.text_field, separator=separator)
     except OptionError as error:
-        said = str(error).replace("separator='\\n'", "--lines") if args.lines else str(error)
-        args.wrong(in_words_of_shell(said, args))
+        args.wrong(in_words_of_shell(str(error), args))
     return separator
 
 
@@ -138,7 +137,7 @@ def files_of(name: str, args: argparse.Namespace) -> list[str]:
 def _check_exists(name: str, args: argparse.Namespace) -> None:
     """Raise FileNotFoundError for a missing file; the message suggests a similar name, or how to pass text."""
     path = as_path(name)
-    if isinstance(path, RemotePath) or not name or path.exists() or glob.has_magic(name):
+    if isinstance(path, RemotePath) or path.exists() or glob.has_magic(name):
         return
     if path.is_symlink():
         path.stat()  # raises the error of the link: it is broken, or in a circle

@@ -103,7 +103,7 @@ def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
             return f"the format {value[1:-1]}"  # of the tokenizer: --format names the format of documents
         if name not in flags:
             return _of_trainer(name, value) if "option" in flags and _is_of_trainer(name) else found[0]
-        if value in ("True", "None", "...", ""):
+        if value in ("True", "None", "...", "") or flags[name] == "--lines":
             return flags[name]
         if value.startswith("Superwords("):
             return f"{flags[name]} auto"

@@ -20,8 +20,8 @@ def add_arguments(
     parser: argparse.ArgumentParser,
     what: str = "OUT",
     json: str = "print the summary as JSON, not as a line, for programs",
-) -> argparse._ArgumentGroup:
-    """Add --force, --json and --quiet. Returns their group, to which a command can add flags.
+) -> None:
+    """Add --force, --json and --quiet, each None if it is not given.
 
     what: name of the written file in the help.
     json: help of --json.
@@ -32,7 +32,6 @@ def add_arguments(
     group.add_argument(
         "--quiet", action="store_true", default=None, help="print no progress bar and no summary line"
     )
-    return group
 
 
 def add_force(group: argparse._ActionsContainer, what: str = "OUT") -> None:

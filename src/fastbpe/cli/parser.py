@@ -180,7 +180,7 @@ class _StoreOnce(argparse._StoreAction):
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, flag: str | None = None
     ) -> None:
         stored: set[str] = vars(namespace).setdefault("_stored", set())  # dest of each argument so far
-        if flag is not None and self.dest in stored:
+        if self.dest in stored:
             parser.error(f"{'/'.join(self.option_strings)} is given twice, but takes one value")
         stored.add(self.dest)
         super().__call__(parser, namespace, values, flag)

@@ -84,16 +84,14 @@ def complain(text: str, kind: str = "error") -> None:
 
 
 def note(text: str) -> None:
-    """Write one line to standard error, if it is open, with every character visible."""
-    if sys.stderr is not None:  # else print would write to standard output
-        with contextlib.suppress(OSError):  # a closed pipe or a full disk: the exit status tells
-            print(f"fastbpe: {visible_text(text)}", file=sys.stderr)
+    """Write one line that begins with the program's name to standard error, with every character visible."""
+    tell_result(f"fastbpe: {text}")
 
 
 def tell_result(text: str) -> None:
-    """Write one line about the result of a command to standard error, with every character visible."""
-    if sys.stderr is not None:
-        with contextlib.suppress(OSError):
+    """Write one line to standard error, if it is open, with every character visible."""
+    if sys.stderr is not None:  # else print would write to standard output
+        with contextlib.suppress(OSError):  # a closed pipe or a full disk: the exit status tells
             print(visible_text(text), file=sys.stderr)
 
 

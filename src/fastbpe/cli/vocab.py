@@ -153,9 +153,9 @@ def _search(tokenizer: Tokenizer, args: argparse.Namespace) -> list[Found]:
 
 def _texts(args: argparse.Namespace, tokenizer: Tokenizer) -> Iterator[Document] | None:
     """Return the documents of the FILEs, long ones in parts; None without FILEs."""
-    names = [name for argument in args.files for name in documents.files_of(argument, args)]
     if not args.files:
         return None
+    names = [name for argument in args.files for name in documents.files_of(argument, args)]
     return (text for name in names for texts, _ in documents.read(name, args, tokenizer) for text in texts)
 
 
@@ -232,7 +232,7 @@ def _plot(name: str, found: list[Found], model: str) -> None:
         named[_N_SCRIPTS:] = [("others", sum(n for _, n in named[_N_SCRIPTS:]))]
     bars = scripts.barh([script for script, _ in named], [n for _, n in named], color=plots.COLOURS[0])
     scripts.bar_label(bars, fmt="{:,.0f}", padding=2)
-    scripts.set_xlim(0, 1.25 * max([1, *(n for _, n in named)]))
+    scripts.set_xlim(0, 1.25 * max([1, *(n for _, n in named)]))  # room for the numbers; 1: if nothing is found
     scripts.set_xticks([])
     scripts.invert_yaxis()
     scripts.set_xlabel("tokens by script")
