@@ -230,7 +230,7 @@ class CTC(Step):
         return [token for token in made if token]
 
 
-#: English that WordPiece and CTC join again, in order.
+#: English that WordPiece and CTC join again, in order: tokenizers has one pair more than transformers.
 JOINED: Sequence[tuple[str, str]] = (*CLEAN_UP[:7], (" do not", " don't"), *CLEAN_UP[7:])
 
 

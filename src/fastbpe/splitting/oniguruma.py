@@ -62,7 +62,8 @@ _POSIX = {
     "xdigit": "0-9A-Fa-f",
 }
 _OUTSIDE_BRACKETS_ONLY = "bBZAzRNO"
-#: Letters that mean themselves after a backslash, outside of brackets and inside.
+#: Letters that mean themselves after a backslash, outside of brackets and inside. Outside, tokenizers also reads
+#: g, k, u and x so where no escape such as \x41 begins; here, they are refused.
 _PLAIN_LETTERS = ("ijlmopqEFILJPQTUV", "gijklmopqyzABEFGIJKLNOPQRTUVXYZ")
 _CONTROL = re.compile(r"\\(?:c|C-)([A-Za-z])")
 _FAILS = "(*FAIL)"

@@ -83,6 +83,8 @@ def _spellings() -> Iterator[tuple[list[str], ScannerSpec]]:
     last = [r"\s+(?!\S)", r"\s+"], [r"\s+(?!\S)", r"\s"]  # equal: `\s+(?!\S)` leaves at most one character
     other, contraction = r" ?[^\s\p{L}\p{N}]+", r"'(?i:[sdmt]|ll|ve|re)"
     ends: tuple[list[str], ...] = ([], [r"\s+$"])
+    # Here an end changes nothing: `\s+(?!\S)` also takes all white space at the end of the text. Below, `lines`
+    # would take only the part up to the last line end.
     for tail, end in product(last, ends):
         words = [r"'(?:[sdmt]|ll|ve|re)", r" ?\p{L}+", r" ?\p{N}+"]
         yield [*words, other, *end, *tail], ScannerSpec("gpt2", 0)

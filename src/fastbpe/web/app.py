@@ -82,7 +82,7 @@ def _file_routes() -> Iterator[Route]:
     for file in resources.files("fastbpe.web").joinpath("static").iterdir():
         path = "/" if file.name == "index.html" else f"/static/{file.name}"
         kind = _TYPES.get(file.name.rpartition(".")[2])
-        if kind is not None:
+        if kind is not None:  # None: not of the page, such as a backup that an editor left
             yield Route(path, _sender(file.read_bytes(), kind), methods=["GET"])
     yield Route("/static/tokens.css", _sender(STYLE.encode(), _TYPES["css"]), methods=["GET"])
 

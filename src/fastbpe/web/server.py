@@ -72,4 +72,5 @@ class WebServer:
 
     def open_browser(self) -> None:
         """Open the page in the user's browser, if a browser is found."""
+        # In a thread: the call returns only when a browser of the terminal ends.
         Thread(target=webbrowser.open, args=[self.address], daemon=True).start()

@@ -18,6 +18,7 @@ export class ChatPage {
     byId("chat-tokenizer").addEventListener("change", () => this.chooseTemplate());
     byId("add-message").addEventListener("click", () => {
       const { length } = byId("messages").children;
+      // START ends with the user, after an even number of messages.
       this.addMessage(length % 2 ? "user" : "assistant", "").querySelector("textarea").focus();
       this.refresh();
     });

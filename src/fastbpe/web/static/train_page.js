@@ -40,6 +40,7 @@ export class TrainPage {
     byId("train-text").value = text;
     this.exact = text;
     setDirection(byId("train-text"), text);
+    // maxLength itself limits only what is typed.
     if (name) byId("train-name").value = name.slice(0, byId("train-name").maxLength);
     byId("train-said").textContent = counted(text.length, "character");
   }
