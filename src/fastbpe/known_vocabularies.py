@@ -1,7 +1,9 @@
 """Table of published vocabularies: files with SHA-256 and address, split patterns, special tokens, models.
 
 Sources: tiktoken 0.14.0 (`tiktoken_ext/openai_public.py`, `tiktoken/model.py`), meta-llama/llama-models
-(`models/llama3/tokenizer.py`, `models/llama4/tokenizer.py`), QwenLM's `tokenizer_config.json` of Qwen2.
+(`models/llama3/tokenizer.py`, `models/llama4/tokenizer.py`), QwenLM's `tokenizer_config.json` of Qwen2. The
+converted files are from goliajp/rust-tiktoken (`tiktoken/src/encodings`, decompressed). Its `convert_hf_vocab.py`
+writes the bytes and the id of each token in `model.vocab` of a tokenizer.json, and leaves out added tokens.
 """
 
 from __future__ import annotations
@@ -225,12 +227,12 @@ VOCABULARIES: Mapping[str, KnownVocabulary] = {
         KnownVocabulary("llama3", _LLAMA3, "llama3", _llama3),
         KnownVocabulary("llama4", _LLAMA4, "llama4", _llama4),
         KnownVocabulary("qwen2", _QWEN2, "qwen2", _qwen2),
-        # dict: no special tokens except the leading ones.
+        # dict: no special tokens except the leading ones. DeepSeek's others, such as <｜User｜>, are added tokens.
         KnownVocabulary("deepseek_v3", _DEEPSEEK_V3, "deepseek_v3", dict, n_leading=3),
         KnownVocabulary("mistral_tekken_v3", _TEKKEN, "tekken", dict, n_leading=1000),
     )
 }
-# One vocabulary for each file: the one that the file is named after.
+# One vocabulary for each file: the one that the file is named after, so not gpt2, p50k_edit and o200k_harmony.
 _MAIN_VOCABULARIES = [VOCABULARIES[name] for name in VOCABULARIES if VOCABULARIES[name].file.name.startswith(name)]
 
 

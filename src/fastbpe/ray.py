@@ -39,8 +39,8 @@ __all__ = ["count_pieces", "encode", "write_shards"]
 
 _FAN_IN = 8  # results that a task adds up
 _BITS = 4  # counts come in 16 parts, so that a cell of a table stays small
-# Low bits of a result's number: its place in its table, which one task of Ray Data has made. There is a result for
-# each block of the task, and a task has far fewer than 4,096.
+# Low bits of a result's number: its place in its table. Ray Data joins the results of a task, one for each block,
+# into few tables. The other bits, and `counting.PLACE_BITS`, leave 20 bits for the number of the table.
 _RESULT_BITS = 12
 _MAX_RETRIES = 3  # retries of a task, as by default in Spark
 _END_SECONDS = 60  # to wait for tasks that were cancelled
@@ -209,6 +209,8 @@ def _number(table_number: int, table: Any) -> _Rows:
         return []
     number, numbered = table_number << _RESULT_BITS, []
     for part, data in zip(table.column("part").to_pylist(), table.column("data"), strict=True):
+        if number >> _RESULT_BITS > table_number:  # it would be a number of the next table, too
+            raise ValueError(f"a task had over {1 << _RESULT_BITS:,} blocks: repartition the dataset into fewer")
         numbered.append((part, number, data.as_buffer()))
         number += part == NUMBERS  # the next row belongs to the next result
     return _reduced(numbered)

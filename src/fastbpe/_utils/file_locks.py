@@ -24,7 +24,9 @@ try:
 except ImportError:  # not Windows
     msvcrt = None
 
-_BYTE = (1 << 31) - 2  # the byte to lock on Windows, beyond all content: no other program can read a locked byte
+# The byte to lock on Windows: no other program can read a locked byte, so it is beyond all content, near the last
+# position that `msvcrt.locking` takes (a 32-bit long).
+_BYTE = (1 << 31) - 2
 
 
 def has_locks() -> bool:
@@ -38,7 +40,7 @@ def keeps_open_files() -> bool:
 
 
 def lock(file: int) -> None:
-    """Lock an open file, until it is closed.
+    """Lock an open file, until it is closed. On Windows, this moves its position.
 
     Raises:
         BlockingIOError: another process has locked it.
@@ -49,14 +51,11 @@ def lock(file: int) -> None:
         return
     if msvcrt is None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-    place = os.lseek(file, 0, os.SEEK_CUR)
     os.lseek(file, _BYTE, os.SEEK_SET)
     try:
         msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
     except PermissionError as error:
         raise BlockingIOError(error.errno, error.strerror) from None
-    finally:
-        os.lseek(file, place, os.SEEK_SET)
 
 
 def replace(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 else:
     from collections import namedtuple
 
-    #: Names in a class body that must not be copied to the tuple's class: it has its own, or needs none.
-    _LEFT_OUT = {"__annotations__", "__slots__", "__dict__", "__weakref__", "__classcell__"}
-
     class _Maker(type):
         """Metaclass that turns a class body with annotations into a tuple with named fields."""
 
@@ -27,7 +24,7 @@ else:
             made = namedtuple(name, types, defaults=defaults, module=space["__module__"])
             made.__annotations__ = made.__new__.__annotations__ = types  # of __new__: for the signature in help()
             for key, value in space.items():
-                if key not in types and key not in _LEFT_OUT:
+                if key not in types:
                     setattr(made, key, value)
             return made
 

@@ -22,19 +22,19 @@ def require_numpy(method: str) -> Any:
     return numpy
 
 
-def require_pyarrow(path: str | os.PathLike[str]) -> Any:
+def require_pyarrow(path: object, kind: str) -> Any:
     """Import pyarrow, or raise an ImportError that says what to install.
 
     Args:
-        path: the parquet or .arrow file that needs it, for the error.
+        path: the file that needs it, for the error.
+        kind: str – its format, "parquet" or "arrow".
     """
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        name = os.fspath(path)
-        kind = "Arrow" if name.endswith(".arrow") else "parquet"
-        raise ImportError(f"{name}: {kind} files need pyarrow: pip install pyarrow") from None
+        name = "Arrow" if kind == "arrow" else kind
+        raise ImportError(f"{path}: {name} files need pyarrow: pip install pyarrow") from None
     return pyarrow
 
 

@@ -19,7 +19,7 @@ def checked(messages: Any) -> list[dict[str, Any]]:
     Raises:
         ChatError: messages is empty, or not a list of dicts with a role.
     """
-    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Sequence):
+    if isinstance(messages, (str, bytes)) or not isinstance(messages, Sequence):
         raise ChatError(
             f'messages must be a list of dicts such as {{"role": "user", "content": "Hi"}}, not '
             f"{type(messages).__name__}"
@@ -47,7 +47,7 @@ def checked_tools(tools: Any) -> list[dict[str, Any]] | None:
     """
     if tools is None:
         return None
-    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Sequence):
+    if isinstance(tools, (str, bytes)) or not isinstance(tools, Sequence):
         raise ChatError(f"tools must be a list of dicts, each the JSON schema of a function, not {tools!r:.80}")
     for number, tool in enumerate(tools):
         if not isinstance(tool, Mapping):

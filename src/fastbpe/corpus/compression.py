@@ -120,10 +120,13 @@ def open_unpacked(stored: IO[bytes] | ReadAhead, where: object, packing: str) ->
             yield file
     elif packing == ".gz":
         try:
-            if not isinstance(stored, ReadAhead):
-                if not stored.read(1):
-                    raise EOFError("it is empty")
+            if isinstance(stored, ReadAhead):
+                begin = stored.head()
+            else:
+                begin = stored.read(1)
                 stored.seek(0)
+            if not begin:
+                raise EOFError("it is empty")  # the module gzip takes an empty file for empty content
             with _GzipFile(fileobj=cast("IO[bytes]", stored)) as unpacked:
                 yield cast("IO[bytes]", unpacked)
         except _GZIP_ERRORS as error:
@@ -196,7 +199,7 @@ def _is_whole(file: IO[bytes]) -> bool:
                 block = number(3)
                 last = bool(block & 1)
                 at = file.seek(at + (1 if block >> 1 & 3 == _RLE_BLOCK else block >> 3))
-            at += 4 * (descriptor >> 2 & 1)
+            at += 4 * (descriptor >> 2 & 1)  # a checksum
             if not last:
                 return False
         else:

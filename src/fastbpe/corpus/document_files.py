@@ -12,9 +12,9 @@ from fastbpe._utils.optional_imports import require_pyarrow, require_zstandard
 from fastbpe.corpus.compression import HEAD_BYTES, MAGIC, ReadAhead, open_unpacked, packing_of
 from fastbpe.corpus.document_formats import (
     TABLES,
+    check_head,
     check_is_read,
     first_record,
-    head_of,
     named,
     recognise,
     table_of,
@@ -97,7 +97,7 @@ def content_of(
         if packing == ".zst" and not can_seek:
             source = stack.enter_context(spooled(source))
         file = ReadAhead(stack.enter_context(open_unpacked(source, where, packing)))
-        head_of(file, where)  # raises if it is not UTF-8
+        check_head(file, where)
         found = wanted or recognise(file, by_name, field, where)
         yield Content(found, file, _teller(stored), not wanted, packing)
 
@@ -173,8 +173,8 @@ def require_extras(path: AnyPath, format: str | None = None) -> None:
         ImportError: pyarrow or zstandard is missing; the message says what to install.
     """
     by_name, packing = named(path)
-    if (format or by_name) in TABLES:
-        require_pyarrow(path)
+    if (kind := format or by_name) in TABLES:
+        require_pyarrow(path, kind)
     elif packing == ".zst":
         require_zstandard(path)
 

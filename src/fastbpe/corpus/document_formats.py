@@ -33,7 +33,7 @@ _ENCODINGS = {
     b"\xfe\xff": "UTF-16",
 }
 _OTHER_FILES = {b"BZh91AY&SY": "bzip2", b"\xfd7zXZ\0": "xz", b"PK\3\4": "zip", b"7z\xbc\xaf\x27\x1c": "7z"}
-_MARKS = (BOM, _ARROW_MAGIC, *_ENCODINGS, *_OTHER_FILES)
+_MARKS = (BOM, *_ENCODINGS, *_OTHER_FILES)
 _MAX_LINE_BYTES = 1 << 20  # bytes of the first line that are read to recognise JSON Lines
 _MIN_WIDE_CHARACTERS = 8  # characters needed to recognise UTF-16 or UTF-32 without a byte-order mark
 _OBJECT = re.compile(rb'\s*\{\s*"(?:[^"\\\x00-\x1f]|\\.)*"\s*:')
@@ -77,12 +77,8 @@ def check_is_read(path: AnyPath, format: str, packing: str) -> None:
         raise FormatError(f"{path}: {format} files have their own compression; decompress this file first")
 
 
-def head_of(file: ReadAhead, where: object) -> bytes:
-    """Peek at the first bytes of a stream, and check that they can be the start of UTF-8 text.
-
-    Raises:
-        FormatError: they are UTF-16 or UTF-32, or a kind of compressed file that fastbpe cannot decompress.
-    """
+def check_head(file: ReadAhead, where: object) -> None:
+    """Raise FormatError if a stream begins as UTF-16, UTF-32, or a file that fastbpe cannot decompress."""
     head = file.head_past(_MARKS)
     for mark, name in _OTHER_FILES.items():
         if head.startswith(mark):
@@ -91,7 +87,6 @@ def head_of(file: ReadAhead, where: object) -> bytes:
         raise FormatError(
             f"{where}: it is {encoding}, not UTF-8; convert it first: iconv -f {encoding} -t UTF-8 FILE"
         )
-    return head
 
 
 def _encoding_of(head: bytes) -> str | None:

@@ -86,9 +86,8 @@ class FilesSummary:
 AtEnd = Callable[[FilesSummary], object]
 
 
-def nothing_more(_: FilesSummary) -> object:
+def nothing_more(_: FilesSummary) -> None:
     """Do nothing: the default for at_end."""
-    return None
 
 
 def encode_files(
@@ -178,8 +177,8 @@ def _batches(
                 batch.add(stretch.documents(), is_start=is_start, ends=stretch.ends)
             is_start = stretch.ends
             batch.progress = {
-                "file": index
-                + (not stretch.offset),  # an empty file is finished: no position comes after its document
+                # An empty file is finished: no position comes after its document.
+                "file": index + (not stretch.offset),
                 "offset": stretch.offset,
                 "in_document": not is_start,
             }

@@ -10,6 +10,7 @@ from typing import cast
 
 from fastbpe._core.text.json_lines import texts_of_lines
 from fastbpe._utils.threads import CallerNeeded, is_helper
+from fastbpe.corpus.document_formats import BOM
 from fastbpe.corpus.source_kinds import CONVERT, OTHER_FIELD, Document, Skip, field_of
 from fastbpe.errors import FormatError
 
@@ -80,12 +81,14 @@ class Lines:
 
     def _text(self, line: bytes, where: str) -> str:
         """Return the text of a line. Raises FormatError if it is not JSON, or has no str in the field."""
+        data = line.removeprefix(BOM)  # files with marks may have been joined
         try:
-            record = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode(errors=self._errors))
+            record = json.loads(data.decode(errors=self._errors))
         except UnicodeDecodeError as error:
+            at = len(line) - len(data) + error.start
             raise FormatError(
-                f"{where}: not a line of JSON: not UTF-8: invalid byte 0x{line[error.start]:02x} at offset "
-                f"{error.start} of the line; {CONVERT}"
+                f"{where}: not a line of JSON: not UTF-8: invalid byte 0x{line[at]:02x} at offset {at} of the "
+                f"line; {CONVERT}"
             ) from None
         except (ValueError, RecursionError) as error:
             raise FormatError(f"{where}: not a line of JSON: {error}{self._advice}") from None

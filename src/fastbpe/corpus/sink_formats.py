@@ -40,7 +40,7 @@ def write_parquet(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]
         offsets: file of int64: the start of each document, and the end of the last one, in ids.
         about: metadata; its "dtype" is the type of the ids.
     """
-    arrow = require_pyarrow(path)
+    arrow = require_pyarrow(path, "parquet")
     schema = _schema(arrow, about)
     # large_list in memory; without store_schema readers get plain lists.
     with arrow.parquet.ParquetWriter(path, schema, store_schema=False, compression="zstd") as writer:
@@ -56,7 +56,7 @@ def write_arrow(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]) 
 
     Accepts the arguments of `write_parquet`.
     """
-    arrow = require_pyarrow(path)
+    arrow = require_pyarrow(path, "arrow")
     schema = _schema(arrow, about).with_metadata({"fastbpe": json.dumps(about)})
     with arrow.ipc.new_stream(str(path), schema) as writer:
         for table in _tables(arrow, schema, ids, offsets, about):

@@ -94,7 +94,7 @@ def check_output(out: AnyPath) -> None:
     if out.is_dir():
         raise IsADirectoryError(f"{out} is a folder; pass the path of a file")
     if out.suffix in TABLES:
-        require_pyarrow(out)
+        require_pyarrow(out, out.suffix[1:])
     if isinstance(out, Path) and not out.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(out.parent))
 
@@ -319,11 +319,12 @@ class Sink:
 
     def _checked(self, progress: dict[str, Any]) -> dict[str, Any]:
         """Return the progress. Raises FormatError if files are shorter than it says: resuming would add zeros."""
-        expected = {
-            "ids": self._n_header_bytes + progress.get("n_ids", 0) * DTYPES[self._dtype],
-            "offsets": _OFFSET_BYTES * (progress.get("n_documents", -1) + 1),
-        }
-        for name, n_bytes in expected.items() if progress and "finishing" not in progress else ():
+        if not progress or "finishing" in progress:
+            return progress
+        for name, n_bytes in (
+            ("ids", self._n_header_bytes + progress["n_ids"] * DTYPES[self._dtype]),
+            ("offsets", _OFFSET_BYTES * (progress["n_documents"] + 1)),
+        ):
             path = self.folder / name
             if (size := path.stat().st_size if path.exists() else 0) < n_bytes:
                 raise FormatError(
@@ -336,10 +337,8 @@ class Sink:
         path = self.folder / name
         try:
             value = json.loads(path.read_bytes())
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except (ValueError, RecursionError):  # incomplete: the machine crashed before the file was on the disk
-            return None
+        except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
+            return None  # incomplete, if the machine crashed before the file was on the disk
         check_object(value, schema, str(path), _AGAIN)
         return value  # type: ignore[no-any-return]
 

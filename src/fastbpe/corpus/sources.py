@@ -150,7 +150,7 @@ class _DocumentReader:
         """
         first = offset or len(self._mark())
         # 16 blocks or more per thread, so that all threads end at almost the same time, unless blocks would be
-        # shorter than a quarter of BLOCK.
+        # shorter than a quarter of BLOCK. 1: a test may set BLOCK to less than 4.
         block = max(min(BLOCK, (file.size - first) // (16 * n_threads)), BLOCK >> 2, 1)
         try:
             for start, end, ends in ranges(file.read, first, file.size, block, self._separator, self._cut):
@@ -178,8 +178,8 @@ class _DocumentReader:
             if data or (is_first and self._separator is None):  # without separators, an empty file is a document
                 # partial(int, x) returns x: both are functions that return the number of lines before the block
                 lines_before = partial(int, n_lines_read) if n_lines is None else partial(n_lines, offset)
+                block = self._block(partial(bytes, data), len(data), offset, lines_before)
                 offset += len(data)
-                block = self._block(partial(bytes, data), len(data), offset - len(data), lines_before)
                 yield Stretch(block, ends, offset, self._content.n_stored())
                 n_lines_read += n_newlines(data) if n_lines is None else 0
                 is_first = False

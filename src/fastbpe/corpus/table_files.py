@@ -44,8 +44,7 @@ def open_table(
         OSError: the system cannot open or read it.
     """
     is_parquet = kind == "parquet"
-    # the error of require_pyarrow tells the format by the extension
-    arrow = require_pyarrow(f"{where}" if is_parquet else f"{where}".removesuffix(".arrow") + ".arrow")
+    arrow = require_pyarrow(where, kind)
     table: ParquetTable | ArrowTable | None = None
     try:
         with contextlib.ExitStack() as opened:
@@ -150,10 +149,7 @@ class ParquetTable(_Table):
         reader = self.arrow.parquet.ParquetFile
         self._reader = opened.enter_context(reader(self._file, pre_buffer=False, buffer_size=_BUFFER_BYTES))
         self._facts = self._reader.metadata
-        self.schema, self.n_rows = (
-            self._reader.schema_arrow.with_metadata(self._facts.metadata),
-            self._facts.num_rows,
-        )
+        self.schema, self.n_rows = self._reader.schema_arrow, self._facts.num_rows
 
     def _batches(self, way: Sequence[str], n: int, first_row: int) -> Iterator[tuple[Any, int]]:
         size = os.stat(self._file).st_size if isinstance(self._file, Path) else _size(self._file)
@@ -166,7 +162,7 @@ class ParquetTable(_Table):
                 self.row = end
                 continue
             for batch in self._reader.iter_batches(n, row_groups=[group], columns=[".".join(way)]):
-                yield batch, size * (self.row + batch.num_rows) // max(sum(groups), 1)
+                yield batch, size * (self.row + batch.num_rows) // sum(groups)
             if self.row != end:
                 raise self._damaged(f"row {self.row} is missing")
 
@@ -229,7 +225,10 @@ def is_text(kind: Any) -> bool:
 
 
 def as_bytes(arrow: Any, column: Any) -> Any:
-    """Convert an array of texts or nulls to bytes, and check all but the UTF-8. arrow: the module pyarrow."""
+    """Convert an array of texts or nulls to bytes, and check all but the UTF-8. arrow: the module pyarrow.
+
+    The array may also be of the type null, as in a table without any text.
+    """
     if arrow.types.is_dictionary(column.type):
         values = as_bytes(arrow, column.dictionary)
         return arrow.DictionaryArray.from_arrays(column.indices, values, safe=True).cast(values.type)

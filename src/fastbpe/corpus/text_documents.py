@@ -79,8 +79,10 @@ class TextBlock:
         """
         data, separator = self._load(), self.separator
         n_whole = n_valid(data)
-        if n_whole < len(data) and (self.skip is None or separator is None):
-            raise self._error(data, n_whole)
+        if n_whole < len(data):
+            if self.skip is None or separator is None:
+                raise self._error(data, n_whole)
+            return self._without_bad(data, separator)
         if separator is None:
             return [data]
         texts = data.split(separator)
@@ -89,7 +91,7 @@ class TextBlock:
             texts = [text.removesuffix(b"\r") for text in texts]  # a "\r" at the end of the file is text
         if rest:
             texts.append(rest)
-        return list(texts) if n_whole == len(data) else self._without_bad(data, separator)
+        return list(texts)
 
     def _without_bad(self, data: bytes, separator: bytes) -> list[Document]:
         """Skip the documents that are not UTF-8."""

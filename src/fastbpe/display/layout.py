@@ -9,9 +9,8 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.display.shown_tokens import ShownToken
 from fastbpe.display.visible import Part, is_mark, visible
 
-N_COLOURS = (
-    4  # backgrounds, which successive tokens take in turn: `painting.BACKGROUNDS`, and .c0 to .c3 of `html.STYLE`
-)
+# Backgrounds, which successive tokens take in turn: `painting.BACKGROUNDS`, and .c0 to .c3 of `html.STYLE`.
+N_COLOURS = 4
 
 
 class Details(NamedTuple):

@@ -49,8 +49,6 @@ def visible(data: bytes) -> list[Part]:
     parts: list[Part] = []
     if (is_mark(text[0]) or unicodedata.category(text[0]) == "Mc") and not _is_hidden(text[0]):
         parts.append(Part(_DOTTED_CIRCLE, True))  # else a combining mark would combine with the token before it
-    if " " not in text and text.isprintable() and _WITHOUT_SHAPE.search(text) is None:
-        return [*parts, Part(text, False)]
     start = at = 0
     while at < len(text):
         if not _is_hidden(text[at]):
@@ -85,9 +83,8 @@ def is_mark(character: str) -> bool:
 
 
 def _is_hidden(character: str) -> bool:
-    return (
-        character == " " or not character.isprintable() or _WITHOUT_SHAPE.match(character) is not None
-    )  # space is the only printable character that is shown as a sign
+    # A space is the only printable character that is shown as a sign.
+    return character == " " or not character.isprintable() or _WITHOUT_SHAPE.match(character) is not None
 
 
 def _append_sign(parts: list[Part], text: str, at: int) -> int:

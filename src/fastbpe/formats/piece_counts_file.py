@@ -186,7 +186,7 @@ def _check_sizes(sections: Mapping[str, memoryview], small: str, large: str, whe
 
 def write_parquet(path: str | os.PathLike[str], items: Sequence[tuple[bytes, int]]) -> None:
     """Write a parquet file with the columns piece (binary) and count (int64). Requires pyarrow."""
-    arrow = require_pyarrow(path)
+    arrow = require_pyarrow(path, "parquet")
     columns = [arrow.field("piece", arrow.binary(), False), arrow.field("count", arrow.int64(), False)]
     schema = arrow.schema(columns)
 

@@ -207,6 +207,15 @@ def test_sum_of_counts_without_memory_is_named(monkeypatch: pytest.MonkeyPatch) 
             task()
 
 
+def test_results_of_ray_beyond_the_numbers_of_their_table_are_refused() -> None:
+    numbers = b'{"n_bytes": 0, "n_skipped": 0, "last": [0, ""]}'
+    table = pyarrow.table({"part": pyarrow.array([-1] * 4097, "int32"), "data": [numbers] * 4097})
+    last = json.loads(fastbpe.ray._number(1, table.slice(0, 4096))[-1][1])["last"]
+    assert last == [2 * 4096 - 1, ""]
+    with pytest.raises(ValueError, match="over 4,096 blocks"):
+        fastbpe.ray._number(1, table)
+
+
 LITTLE_MEMORY = """
 import pickle, resource, sys
 import fastbpe.ray, pyarrow

@@ -356,14 +356,21 @@ def test_output_that_is_also_an_input_is_refused(code_tokenizer: Tokenizer, tmp_
         code_tokenizer.encode_files(tmp_path, tmp_path / "a.parquet", overwrite=True)
 
 
-@pytest.mark.parametrize(("module", "name"), [("pyarrow", "a.parquet"), ("zstandard", "a.txt.zst")])
+@pytest.mark.parametrize(
+    ("module", "name", "format", "kind"),
+    [
+        ("pyarrow", "a.parquet", None, "parquet"),
+        ("pyarrow", "a.data", "arrow", "Arrow"),
+        ("zstandard", "a.txt.zst", None, ".zst"),
+    ],
+)
 def test_missing_package_is_named_in_the_error(
-    code_tokenizer: Tokenizer, tmp_path: Path, module: str, name: str
+    code_tokenizer: Tokenizer, tmp_path: Path, module: str, name: str, format: str | None, kind: str
 ) -> None:
     (tmp_path / name).touch()
     with mock.patch.dict(sys.modules, {module: None}):
-        with pytest.raises(ImportError, match=rf"{module}: pip install {module}$"):
-            code_tokenizer.encode_files(tmp_path / name, tmp_path / "out.bin")
+        with pytest.raises(ImportError, match=rf"{name}: {kind} files need {module}: pip install {module}$"):
+            code_tokenizer.encode_files(tmp_path / name, tmp_path / "out.bin", format=format)
         assert not (tmp_path / "out.bin.partial").exists()
         if module == "pyarrow":
             with pytest.raises(ImportError, match=r"out\.parquet: .*pip install pyarrow$"):

@@ -26,6 +26,7 @@ BAD_LINES = {
     b'{"text": 5}': "its field 'text' is int, not a string",
     b'{"text": null}': "its field 'text' is null, not a string",
     b'{"text": "\xff"}': "not a line of JSON",
+    b'\xef\xbb\xbf{"text": "\xff"}': "not a line of JSON: not UTF-8: invalid byte 0xff at offset 13 of",
 }
 
 

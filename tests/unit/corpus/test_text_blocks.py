@@ -175,6 +175,19 @@ def test_named_pipe_is_read_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
         writer.join()
 
 
+@pytest.mark.parametrize("packing", [".gz", ".zst"])
+def test_empty_pipe_is_not_a_packed_file(tmp_path: Path, packing: str) -> None:
+    path = tmp_path / f"pipe.txt{packing}"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(b"",))
+    writer.start()
+    try:
+        with pytest.raises(FormatError, match=r"damaged .* file: it (is empty|ends too early)"):
+            joined(read(path))
+    finally:
+        writer.join()
+
+
 def test_reads_are_the_same_without_pread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "pread", raising=False)
     monkeypatch.setattr(sources, "BLOCK", 16)
