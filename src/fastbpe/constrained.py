@@ -45,6 +45,7 @@ class GuidedTokenizer:
         self.eos_token_id = integer("eos_token_id", eos)
         self.bos_token_id = tokenizer.bos_token_id
         special = {*tokenizer.special_tokens.values()}
+        # In other modes, an unknown token that is not special is decoded as the text of its name.
         if tokenizer.mode == "codepoint" and tokenizer.unk_token_id is not None:
             special.add(tokenizer.unk_token_id)
         self.special_token_ids = sorted(special)

@@ -253,7 +253,10 @@ class _Finder(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Restore the spec of the already created module, which the import has replaced."""
+        """Restore the spec of the already created module, which the import has replaced.
+
+        `importlib.reload` creates no module, so there is no spec to restore.
+        """
         if module.__spec__ is not None and module.__spec__.loader_state is not None:
             module.__spec__ = module.__spec__.loader_state
 

@@ -85,8 +85,8 @@ class SpecialTokenError(FastbpeError, ValueError):
                 also has its id.
         """
         if not special:
-            message = f"token {token!r} is already in the vocabulary, as the ordinary token {token_id}"
-            message += ": leave it out"
+            known = f"as the ordinary token {token_id}"
+            message = f"token {token!r} is already in the vocabulary, {known}: leave it out"
             way_out = f", or pass its id, to find it whole within any text: {{{token!r}: {token_id}}}"
             return cls(message + way_out if may_share else message)
         return cls(

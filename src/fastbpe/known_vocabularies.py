@@ -244,7 +244,7 @@ def recognise(data: Buffer) -> KnownVocabulary | None:
     return next((known for known in _MAIN_VOCABULARIES if known.file.is_in(data)), None)
 
 
-# Encoding → beginnings of names of OpenAI's models, and whole names.
+# Encoding → beginnings of names of OpenAI's models, and whole names. ft:gpt-4o comes before ft:gpt-4.
 _PREFIXES = {
     "o200k_base": "o1- o3- o4-mini- gpt-5 gpt-4.5- gpt-4.1- chatgpt-4o- gpt-4o- ft:gpt-4o",
     "o200k_harmony": "gpt-oss-",

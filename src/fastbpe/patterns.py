@@ -419,7 +419,7 @@ def _mistaken_name(text: str) -> str | None:
         return f": {_FAMILIES[plain]};"
     import difflib  # imported here: the import is slow, and only errors need it
 
-    names = [*PATTERNS, *OTHER_NAMES]
+    names = [*PATTERNS, *OTHER_NAMES]  # so many that only a closer one counts, as command-r for command-q
     close = difflib.get_close_matches(plain, PATTERNS, n=1, cutoff=0.7) or difflib.get_close_matches(
         text.lower(), names, n=1, cutoff=0.8
     )

@@ -75,7 +75,8 @@ def count_pieces(df: DataFrame, column: str, *, on_error: OnError = "raise", **o
     options = {"num_threads": 1, **options}
     empty = check_options(options, on_error)
     texts = df.select(_quoted(column))
-    bits = min(max(_n_partitions(df) - 1, 1).bit_length(), _MAX_BITS)  # as many parts as partitions, or more
+    # As many parts as partitions, or more: `write_parts` needs at least 1 bit.
+    bits = min(max(_n_partitions(df) - 1, 1).bit_length(), _MAX_BITS)
     seed = int.from_bytes(os.urandom(8), "little")  # random: no corpus can put most pieces into one part
     how = Counting(column, options, on_error == "skip", bits, seed)
     rows = texts.mapInArrow(partial(_count, how), _ROWS).groupBy("part").applyInArrow(_reduce, _ROWS)

@@ -84,7 +84,7 @@ def _encodes(value: str) -> bool:
 
 def _is_relative(value: object) -> bool:
     """Tell whether a value is the relative path of a file inside a folder."""
-    if not _is_text(value) or (os.name == "nt" and ":" in str(value)):
+    if not _is_text(value) or (os.name == "nt" and ":" in str(value)):  # "c:x" is on the drive C
         return False
     parts = str(value).replace(os.sep, "/").split("/")
     return not {"", ".", ".."} & {*parts} and max(map(_n_units, parts)) <= _MAX_NAME and len(parts) <= _MAX_PARTS

@@ -115,7 +115,7 @@ def _remove(entry: os.DirEntry[str]) -> None:
     """Remove a temporary file or folder; raise OSError if it is in use."""
     is_folder = entry.is_dir(follow_symlinks=False)
     if not is_folder and not entry.is_file(follow_symlinks=False):
-        return
+        return  # a link or a pipe, which no writer has created
     lock_path, place = entry.path, entry.path
     if is_folder:
         lock_path = os.path.join(entry.path, _LOCK)

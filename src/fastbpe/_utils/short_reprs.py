@@ -38,7 +38,7 @@ def short_repr(value: object, depth: int = _MAX_DEPTH) -> str:
     if isinstance(value, (list, tuple, Set)):
         brackets = "[]" if isinstance(value, list) else "()" if isinstance(value, tuple) else "{}"
         if isinstance(value, Set) and not value:
-            return repr(value)
+            return repr(value)  # set(): {} would be a dict
         end = "," if isinstance(value, tuple) and len(value) == 1 else ""
         return _joined((short_repr(item, depth - 1) for item in value), len(value), depth, brackets, end)
     shown = repr(value)

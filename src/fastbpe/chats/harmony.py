@@ -41,7 +41,7 @@ def parts_of(messages: Sequence[Mapping[str, Any]], *, begins_reply: bool) -> Pa
     """
     parts = _message("system", _SYSTEM.format(date=date.today().isoformat()), trusted=True)
     last_answer = max((i for i, one in enumerate(messages) if _is_answer(one)), default=-1)
-    names: dict[str, str] = {}  # id of a call → name of its function
+    names: dict[str, str] = {}  # id of a call → name of its function; "None" is the last call without an id
     for number, message in enumerate(messages):
         role, where = message["role"], f'messages[{number}]["content"]'
         text = text_of(message.get("content", ""), where)
@@ -84,6 +84,7 @@ def _message(head: str, text: str, *, trusted: bool = False) -> Parts:
 
 
 def _call(call: Any, number: int, names: dict[str, str]) -> Parts:
+    # A call may also be the function itself, as in gpt-oss's template.
     function = call.get("function", call) if isinstance(call, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise ChatError(f'messages[{number}]["tool_calls"]: a call must be {{"function": {{"name": …}}}}')

@@ -193,11 +193,11 @@ def _render(text: str, variables: dict[str, Any]) -> str:
     """
     try:
         return _renderer(text)(variables)
+    except ImportError:
+        raise
     except (MemoryError, RecursionError) as error:
         raise ChatError(f"the chat template could not be rendered: {type(error).__name__}") from None
     except Exception as error:  # a template may do anything with its variables and raise any error
-        if isinstance(error, ImportError):
-            raise
         raise ChatError(f"chat template: {type(error).__name__}: {error!s:.500}") from error
 
 

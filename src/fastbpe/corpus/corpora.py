@@ -327,13 +327,14 @@ def _is_there(name: str) -> bool:
     name = os.fspath(as_path(name)) if "://" in name else name  # file:// is a path on this machine
     if os.path.exists(name):
         return True
+    # A text is not looked up: with `**`, all folders would be searched. No name has a NUL.
     may_match = len(name) < _MAX_PATH_CHARACTERS and "\n" not in name and "\0" not in name and glob.has_magic(name)
     return may_match and next(glob.iglob(name, recursive=True), None) is not None
 
 
 def _check_there(name: str, way_out: str) -> None:
     """Raise FileNotFoundError if a path does not exist; the message ends with a way out."""
-    if name and not _is_there(name):
+    if name and not _is_there(name):  # for "", `Listing.files` raises an error that says more
         said = "no file matches" if glob.has_magic(name) else os.strerror(errno.ENOENT)
         raise FileNotFoundError(errno.ENOENT, f"{said} ({way_out})", name)
 

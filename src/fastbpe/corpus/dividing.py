@@ -14,7 +14,8 @@ def is_divisible(path: AnyPath, format: str | None, field: str, separator: str |
     """Tell whether a file may contain several documents whose starts can be found from any position.
 
     Arguments are as for `sources.read`, except that the separator is text. With errors="replace", a text file is
-    not divided at a separator that contains U+FFFD: replaced bytes may become such a separator.
+    not divided at a separator that contains U+FFFD: replaced bytes may become such a separator. An Arrow file is
+    not divided, because it does not say how many rows it has.
     """
     try:
         kind, _ = format_and_packing(path, format, field)
@@ -37,7 +38,7 @@ def divide(
     size = path.stat().st_size
     if kind == "parquet":
         with open_table(path, path, kind) as table:
-            n_rows = table.n_rows or 0
+            n_rows = table.n_rows or 0  # a parquet file always says it
         first, last = (-(-place * n_rows // size) for place in (start, end))  # rounded up
         return FilePart(path, kind, "", first, last) if first < last else None
     n_bytes = unpacked_size(path, packing)

@@ -71,30 +71,31 @@ def opened(path: AnyPath | FilePart, format: str | None, field: str) -> Iterator
 
 @contextlib.contextmanager
 def content_of(
-    stored: IO[bytes], where: object, wanted: str, by_name: str, packing: str, field: str
+    stored: IO[bytes] | ReadAhead, where: object, wanted: str, by_name: str, packing: str, field: str
 ) -> Iterator[Content]:
     """Decompress an open file, and recognise its format.
 
     Args:
-        stored: the file, at its beginning.
+        stored: the file, at its beginning; a ReadAhead is not rewound.
         wanted: its format; "": by content.
         by_name: the format that its name shows, for `recognise`; has no effect unless `wanted` is "".
         packing: the compression that its name shows, such as ".gz"; "": it is detected from the content.
     """
-    can_seek = stored.seekable() if hasattr(stored, "seekable") else False
+    seekable = None if isinstance(stored, ReadAhead) or not stored.seekable() else stored
     source: IO[bytes] | ReadAhead = stored
-    if not (packing and can_seek):  # look at the first bytes; a stream that cannot seek back keeps its ReadAhead
-        source = ReadAhead(stored)
-        head = source.head_past(MAGIC)
+    if not packing or seekable is None:
+        ahead = stored if isinstance(stored, ReadAhead) else ReadAhead(stored)
+        head = ahead.head_past(MAGIC)
         packing = packing or packing_of(head)
-        if can_seek:
-            if not wanted and (table := table_of(head, _tail(stored))):
+        source = ahead  # with the first bytes, unless the file can go back to them
+        if seekable is not None:
+            if not wanted and (table := table_of(head, _tail(seekable))):
                 yield Content(table, None, lambda: 0, True)
                 return
-            stored.seek(0)
-            source = stored
+            seekable.seek(0)
+            source = seekable
     with contextlib.ExitStack() as stack:
-        if packing == ".zst" and not can_seek:
+        if packing == ".zst" and seekable is None:
             source = stack.enter_context(spooled(source))
         file = ReadAhead(stack.enter_context(open_unpacked(source, where, packing)))
         check_head(file, where)
@@ -118,7 +119,7 @@ def _teller(stored: Any) -> Callable[[], int]:
     """Return a function that tells how many bytes of a stream were read; it returns 0 if it cannot tell."""
     try:
         stored.tell()
-    except (AttributeError, OSError):
+    except (AttributeError, OSError):  # a ReadAhead; a pipe
         return lambda: 0
     tell: Callable[[], int] = stored.tell
     return tell

@@ -209,7 +209,7 @@ class Run:
             try:
                 self._encode(batches, phase, writer, pool)
             except FormatError as error:  # lines of jsonl are parsed when they are encoded
-                self._error = error
+                self._error = error  # it comes before an error that `_next` has stored
         if self._error is not None:
             self._note()
             first_error, self._error = self._error, None

@@ -241,25 +241,27 @@ def _valid_progress(
 ) -> dict[str, Any] | None:
     """Return the progress of an unfinished run that is still valid after some of its inputs have changed.
 
-    If a user has replaced a damaged input, the output of the files before it is still valid.
+    If a user has replaced a damaged input, or now skips documents, the output of the files before is still valid.
 
     before, now: settings of the unfinished run and of this run.
 
     Returns:
-        The progress up to the first changed file; None if nothing is valid, or other settings differ too. on_error
-        and errors may differ if this does not change the documents up to there.
+        The progress up to the first changed file or skipped document; None if nothing is valid, or other settings
+        differ too. on_error and errors may differ if this does not change the documents up to there.
     """
     differing = {name for name in now if now[name] != before.get(name)}
     if not differing <= {"inputs", *_READING}:
         return None
     if differing & {*_READING} and not _reads_alike(progress, before, now):
         return None
-    if "inputs" not in differing:
-        return progress
     if [path for path, *_ in before.get("inputs") or ()] != [path for path, *_ in now["inputs"]]:
         return None
-    changed = next(i for i, (a, b) in enumerate(zip(before["inputs"], now["inputs"], strict=True)) if a != b)
+    inputs = enumerate(zip(before["inputs"], now["inputs"], strict=True))
+    changed = next((i for i, (a, b) in inputs if a != b), len(now["inputs"]))
+    begins_to_skip = "on_error" in differing and now["on_error"] == "skip"
     for noted in (progress, progress.get("earlier", progress)):
+        if begins_to_skip and noted.get("in_document"):
+            continue  # a later byte may decide that the document is left out, with the part that was written
         begins = not (noted.get("offset") or noted.get("in_document"))
         if noted.get("file", 0) < changed or (noted.get("file", 0) == changed and begins):
             return noted

@@ -17,7 +17,7 @@ HEADERS = ("llm.c",)  # headers that a .bin can get
 MAX_LLMC_IDS = (1 << 31) - 1  # the count is an int32
 LLMC_BYTES = 1024  # bytes of llm.c's header
 
-_NPY_BYTES = 128  # bytes of the header that numpy writes for a one-dimensional array of any length
+_NPY_BYTES = 128  # bytes of a header for one dimension: 68 to 86, which numpy pads to a multiple of 64
 _LLMC = {"uint16": (20240520, 1), "uint32": (20240801, 7)}  # dtype → magic number, version
 _LLMC_MAGICS = {magic for magic, _ in _LLMC.values()}
 _LLMC_DTYPES = {version: dtype for dtype, (_, version) in _LLMC.items()}

@@ -103,7 +103,8 @@ class RemotePath(os.PathLike[str]):
             raise OSError(f"{self.url}: the server does not report the size of this file; download it first")
         import hashlib  # here: local files do not need it
 
-        return Stat(size, int.from_bytes(hashlib.sha256(version.encode()).digest()[:6], "big"))
+        digest = hashlib.sha256(version.encode()).digest()
+        return Stat(size, int.from_bytes(digest[:6], "big"))  # 48 bits, so that two versions hardly have the same
 
     def open(self, mode: str = "rb") -> IO[bytes]:
         with self._accessed() as (files, place):

@@ -80,6 +80,7 @@ def _megatron_index(path: Path, offsets: Path, dtype: str) -> Iterator[bytes]:
     """Yield the content of a .idx in blocks."""
     n = offsets.stat().st_size // _OFFSET_BYTES - 1
     yield _MEGATRON_HEADER + bytes([_MEGATRON_CODES[dtype]])
+    # As `id_files.megatron` lays it out: numbers of sequences and of ends; lengths, positions, ends of documents.
     yield n.to_bytes(8, "little") + (n + 1).to_bytes(8, "little")
     for starts in _blocks(offsets):
         lengths = [end - start for start, end in pairwise(starts)]

@@ -219,8 +219,8 @@ class Sink:
                 with contextlib.suppress(*([FormatError] if overwrite else ())):  # damaged: removed below
                     return self._checked(progress)
             is_finishing = "finishing" in progress
+            # If nothing was noted, a resumed run would drop all ids anyway.
             has_nothing = not is_finishing and not progress.get("n_ids") and not progress.get("n_documents")
-            # a resumed run would drop ids appended after the last note anyway
             overwrite = overwrite or has_nothing
             valid = None if overwrite or is_finishing else self._valid_progress(progress, former, self._settings)
             if valid is not None:
@@ -230,9 +230,9 @@ class Sink:
                 return self._checked(valid)
             if not overwrite:
                 raise Mismatch(self.folder, differing, former, self._settings)
-            for path in list(self.folder.iterdir()):
-                if path.name != "lock":
-                    path.unlink()
+        for path in list(self.folder.iterdir()):  # even without run.json: progress.json may be another run's
+            if path.name != "lock":
+                path.unlink()
         # Not synced: if the machine crashes and loses this file, the run counts as not begun.
         os.replace(self._put("run.json.new", self._settings), self.folder / "run.json")
         return {}

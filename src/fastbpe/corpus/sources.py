@@ -97,7 +97,7 @@ def read(
                     yield Stretch(texts, True, row - first, n_read)
                 return
             if content.format == "text" and separator is None and skip is not None and not offset:
-                _check_whole(path, errors)
+                _check_whole(path, errors)  # with an offset, an earlier run that skips has checked it
             reader = _DocumentReader(path, content, separator, field, cut, skip, errors)
             file = None if content.packing or reader.is_replaced else open_file(path)
             if file is not None and file.size - offset > BLOCK:
@@ -241,7 +241,8 @@ def read_stream(
         return
     is_whole = separator is None and format != "jsonl"
     stream = file if is_whole else cast("IO[bytes]", AvailableBytes(file, BLOCK))
-    ahead = cast("IO[bytes]", ReadAhead(stream))
+    # A ReadAhead is not rewound: standard input may be a file whose beginning another program has read.
+    ahead = ReadAhead(stream)
     with adding_filename(where), content_of(ahead, where, format or "text", "", "", field) as content:
         assert content.file is not None
         if format is None and begins_like_json_lines(content.file.head()):

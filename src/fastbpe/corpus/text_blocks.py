@@ -78,14 +78,15 @@ def last_end(data: bytes, separator: bytes | None, cut: Cut | None, *, is_whole:
     if cut is None:
         return 0, True
     first = 0
-    while not is_whole and first < min(4, len(data)) and data[first] & 0xC0 == 0x80:
-        first += 1  # the character that the data begins within
+    while not is_whole and first < min(3, len(data)) and data[first] & 0xC0 == 0x80:
+        first += 1  # the rest, at most three bytes, of the character that the data begins within
     n = n_valid(data[first:] if first else data)
     if not is_cut_short(data[first + n :]):
         return len(data), False  # reading the block will report the byte
     # Do not cut at the end of the data: a later block with the rest of the document must say that it ends. 2: the
     # last byte is left out even without a separator.
     at = _safe_cut(data[first : first + n], len(data) - first, cut, max(len(separator or b""), 2))
+    # A separator may also be longer than half of the window.
     is_certain = is_whole or first + at >= max(len(data) // 2, len(separator or b""))
     return (first + at, False) if at and is_certain else (0, True)
 

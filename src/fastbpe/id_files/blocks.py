@@ -94,7 +94,7 @@ class KnownIds:
         numpy = None if importlib.util.find_spec("numpy") is None else require_numpy("checking ids")
         at = 0
         for block in blocks_of(part):
-            if not is_safe and block:
+            if not is_safe and block:  # rows of a table may all be empty
                 kind = f"<{'u' if dtype.startswith('u') else 'i'}{size}"
                 ids: Any = array(code, block) if numpy is None else numpy.frombuffer(block, kind)
                 if numpy is None and sys.byteorder == "big":

@@ -65,7 +65,7 @@ def read_rows(path: Path) -> Iterator[tuple[bytes, array[int]]]:
             lengths = rows.value_lengths().to_pylist()
             n_bytes = ids.type.bit_width // 8
             start = ids.offset * n_bytes
-            data = ids.buffers()[1]  # after the bits that mark nulls
+            data = ids.buffers()[1]  # after the bits that mark nulls; None: there are no ids
             yield (
                 b"" if data is None else memoryview(data)[start : start + len(ids) * n_bytes].tobytes(),
                 array("q", [at := at + length for length in lengths]),

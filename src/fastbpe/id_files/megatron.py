@@ -30,7 +30,7 @@ _CODES = {
     1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float64", 7: "float32", 8: "uint16"
 }  # fmt: skip
 _AT_ONCE = 1 << 16  # sequences or documents that are read at a time
-_HEADER_BYTES, _OLD_HEADER_BYTES = 34, 56
+_HEADER_BYTES, _OLD_HEADER_BYTES = 9 + 8 + 1 + 2 * 8, 8 + 6 * 8  # of the layouts above, before the tables
 
 
 class MegatronIndex(NamedTuple):
@@ -176,7 +176,7 @@ def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIn
         end = 0
         if n:
             file.seek(at_starts + 8 * (n - 1))
-            end = _number(file) * (id_size // index.unit)
+            end = _number(file) * (id_size // index.unit)  # in bytes, as n_bytes
             file.seek(at_lengths + (8 if is_old else 4) * (n - 1))
             end += id_size * _number(file, 8 if is_old else 4)
     if (first, last, end) != (0, n, n_bytes):

@@ -91,7 +91,7 @@ def merge_shards(
         check_absent(target)
     n_item = DTYPES[dtype]
     total = sum(part.n_ids for part in parts) * n_item
-    known = KnownIds((about.get("tokenizer") or {}).get("n_vocab"))
+    known = KnownIds((about.get("tokenizer") or {}).get("n_vocab"))  # the files record no gaps between its ids
     with Reporter(progress).phase("merging", total, unit="B", unit_scale=True) as phase:
         for part in parts:
             check_hashes(part)

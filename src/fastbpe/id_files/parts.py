@@ -170,6 +170,7 @@ def find_set(
         )
     place = ids_path(Path(path))
     if place.is_dir():
+        # Tables count only if there is no .bin or .npy: they may be the texts that were encoded.
         sets = _sets(place.iterdir(), SUFFIXES) or _sets(place.iterdir(), suffixes)
         if not sets:
             raise FileNotFoundError(
@@ -303,7 +304,7 @@ def _header(path: Path, about: Mapping[str, Any]) -> tuple[int, str | None, int 
     """
     if path.suffix == ".npy":
         return *_npy_header(path), None
-    if not about or "header" in about:
+    if not about or "header" in about:  # else encode_files wrote ids alone; they may equal llm.c's magic number
         with open(path, "rb") as file:
             found = read_llmc_header(file.read(LLMC_BYTES), str(path))
         if found is not None:

@@ -109,6 +109,7 @@ def plan(
     for name, path, size, end in zip(names, files, sizes, accumulate(sizes), strict=True):
         if size * n > total and is_divisible(path):
             begin = end - size
+            # The ends of the shard, i * total / n rounded up, as positions in the file.
             first, last = (min(max(-(-i * total // n) - begin, 0), size) for i in (index, index + 1))
             if first < last:
                 shares.append(Share(name, path, first, last))

@@ -135,7 +135,10 @@ def _check_content(part: Part, known: KnownIds, phase: Phase) -> None:
 
 
 def _recorded_ids(part: Part) -> KnownIds:
-    """Return the ids of the vocabulary with which a part was made, as far as the files record them."""
+    """Return the ids of the vocabulary with which a part was made.
+
+    The files record the greatest id, but not the ids below it that have no token.
+    """
     return KnownIds((part.about.get("tokenizer") or {}).get("n_vocab"))
 
 

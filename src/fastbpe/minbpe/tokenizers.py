@@ -135,7 +135,7 @@ class Tokenizer(Methods):
             raise CheckError(
                 f"vocab_size={vocab_size}: must be at least {N_BYTES}, because the first ids are the single bytes"
             )
-        vocab_size = integer("vocab_size", vocab_size)
+        vocab_size = integer("vocab_size", vocab_size)  # afterwards, as in minbpe: 100.0 is an AssertionError
         counter = PieceCounter(_splitter(self._splitting()))
         counter.add_text(text)
         learner = Learner(counter, max_ids=vocab_size, ties_first=True)

@@ -42,7 +42,7 @@ ENDINGS = (".fbpe", ".tiktoken", ".json", ".model", ".txt", ".bpe", ".bin", ".gg
 #: Names for suggestions and completion. OpenAI's other models, such as gpt-4o-mini, are recognised by a prefix.
 KNOWN_NAMES = (*VOCABULARIES, *MODEL_TO_ENCODING, "gpt-oss-20b", "gpt-oss-120b")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_DEFAULT_TIKTOKEN_FOLDER = "data-gym-cache"
+_DEFAULT_TIKTOKEN_FOLDER = "data-gym-cache"  # in the folder for temporary files, as in tiktoken/load.py
 
 
 class Found(NamedTuple):
@@ -245,6 +245,7 @@ def user_cache() -> str:
     else:
         chosen, default = "XDG_CACHE_HOME", "~/.cache"
     base = os.environ.get(chosen, "") if chosen else ""
+    # The XDG Base Directory Specification says to ignore a relative path.
     return os.path.join(base if os.path.isabs(base) else os.path.expanduser(default), "fastbpe")
 
 

@@ -22,8 +22,9 @@ _MAX_LOOKS = 1 << 20  # maximum number of neighbours to examine for a token; the
 _MAX_ALL_LOOKS = 1 << 23  # for all tokens of a vocabulary together: about 10 seconds
 _MAX_COMPLETIONS = 1 << 22  # texts to try that complete characters, for all tokens together: some seconds
 _CONTINUATION = range(0x80, 0xC0)
-#: Beginnings of characters: bytes that can continue any character can continue one of these.
-_LEADS = (b"\xc2", b"\xe0", b"\xe1", b"\xe1\x80", b"\xed", b"\xf0", b"\xf1", b"\xf1\x80", b"\xf1\x80\x80", b"\xf4")
+#: First bytes of characters of two, three and four bytes, which any continuation bytes may follow. So bytes that
+#: can continue any character can continue one of these.
+_LEADS = (b"\xc2", b"\xe1", b"\xf1")
 
 
 @dataclass(frozen=True)

@@ -105,9 +105,7 @@ def _judge_byte(material: Material, trial: Trial, token_id: int) -> Reason | Non
         return Reason.NORMALIZER if has_unknown else Reason.BYTE
     if trial.one(token_id, first) or trial.one(token_id, rest := [*kept]):
         return None
-    trial.one(
-        token_id, [f"a{text}a" for text in first + rest]
-    )  # for normalizers that remove white space at the ends
+    trial.one(token_id, [f"a{text}a" for text in first + rest])  # normalizing may remove white space at the ends
     return None
 
 

@@ -177,6 +177,27 @@ def test_run_stopped_by_a_bad_line_can_resume_and_skip_it(
     assert paths[0] not in read
 
 
+def test_run_stopped_within_a_text_can_resume_and_skip_it_whole(
+    code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "BLOCK", 1000)
+    monkeypatch.setattr(sources, "SMALL_BLOCK", 100)
+    paths, out = [tmp_path / f"{name}.txt" for name in "abc"], tmp_path / "out.bin"
+    for path, text in zip(paths, (b"good", b"some text " * 1000 + b"\xff", b"good"), strict=True):
+        path.write_bytes(text)
+    with pytest.raises(FormatError, match=r"b\.txt:1: not UTF-8"):
+        code_tokenizer.encode_files(paths, out, progress=False)
+    summary = code_tokenizer.encode_files(paths, out, on_error="skip", progress=False)
+    assert (summary.n_documents, summary.n_skipped) == (2, 1)
+    assert written(out) == [code_tokenizer.encode("good")] * 2
+
+    out = tmp_path / "first.bin"  # without a file before it, nothing is left to resume
+    with pytest.raises(FormatError, match=r"b\.txt:1: not UTF-8"):
+        code_tokenizer.encode_files(paths[1:], out, progress=False)
+    with pytest.raises(FileExistsError, match="has on_error 'skip', not 'raise'"):
+        code_tokenizer.encode_files(paths[1:], out, on_error="skip", progress=False)
+
+
 def test_run_that_skips_cannot_be_resumed_without_skipping(
     code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,6 +212,26 @@ def test_run_that_skips_cannot_be_resumed_without_skipping(
             )
     with pytest.raises(FileExistsError, match="has on_error 'raise', not 'skip'"):
         code_tokenizer.encode_files(sorted(tmp_path.glob("*.jsonl")), tmp_path / "out.bin", progress=False)
+
+
+def test_progress_without_its_settings_is_not_resumed_by_another_run(
+    code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"text": "good good"}\n' * 9)
+    monkeypatch.setattr(encoding_run, "BATCH_BYTES", 1)
+    monkeypatch.setattr(sources, "BLOCK", 8)
+    out, bytewise = tmp_path / "out.bin", Tokenizer.from_merges([], pattern=None)
+    for tokenizer, notes in ((bytewise, True), (code_tokenizer, False)):
+        with monkeypatch.context() as patched:
+            stopped_after(patched, 5)
+            if not notes:
+                patched.setattr(encoding_run.Run, "_note", lambda _: None)
+            with pytest.raises(KeyboardInterrupt):
+                tokenizer.encode_files(tmp_path / "a.jsonl", out, dtype="uint16", progress=False)
+        if notes:
+            (tmp_path / "out.bin.partial" / "run.json").unlink()  # as by a run that was killed while it began
+    code_tokenizer.encode_files(tmp_path / "a.jsonl", out, dtype="uint16", progress=False)
+    assert written(out) == [code_tokenizer.encode("good good")] * 9
 
 
 def test_rows_of_an_engine_are_left_out_counted_and_named(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
