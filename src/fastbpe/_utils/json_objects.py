@@ -12,7 +12,6 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 
 _MAX_NAME = 255  # bytes (Windows: characters) of the name of a file; no system takes more
-_MAX_PARTS = 255  # folders of a relative path, plus its file
 _MAX_NUMBER = 1 << 62  # a count or size is smaller: sums of two still fit int64
 
 
@@ -87,7 +86,7 @@ def _is_relative(value: object) -> bool:
     if not _is_text(value) or (os.name == "nt" and ":" in str(value)):  # "c:x" is on the drive C
         return False
     parts = str(value).replace(os.sep, "/").split("/")
-    return not {"", ".", ".."} & {*parts} and max(map(_n_units, parts)) <= _MAX_NAME and len(parts) <= _MAX_PARTS
+    return not {"", ".", ".."} & {*parts} and max(map(_n_units, parts)) <= _MAX_NAME
 
 
 def _n_units(name: str) -> int:

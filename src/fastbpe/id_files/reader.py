@@ -277,9 +277,8 @@ class StoredIds(Sequence[Any]):
         views: list[memoryview] = []
         while start < end:
             first, stop = self._first_ids[part_index], min(end, self._first_ids[part_index + 1])
-            if stop > start:  # not an empty part
-                views.append(self._map(part_index)[0][start - first : stop - first])
-                start = stop
+            views.append(self._map(part_index)[0][start - first : stop - first])
+            start = stop
             part_index += 1
         if len(views) == 1:
             return views[0]

@@ -27,28 +27,20 @@ def with_makers(tokens: Iterable[int], makers: Makers, known: Collection[int] = 
 def choose(n: int, ranked: Iterable[int], makers: Makers, always: Collection[int]) -> set[int]:
     """Choose n tokens: `always` with their makers, then the best ones, each with its makers if these still fit.
 
+    One pass is enough: if the makers of a token that did not fit are chosen later, they take all the room.
+
     Args:
         n: at least the number of `always` with their makers, at most the number of all tokens.
         ranked: all tokens, the best first.
         always: tokens that stay in any case.
     """
     chosen = with_makers(always, makers)
-    left_out = []
     for token in ranked:
         if len(chosen) == n:
-            return chosen
-        if token not in chosen:
-            added = with_makers((token,), makers, chosen)
-            if len(chosen) + len(added) <= n:
-                chosen |= added
-            else:
-                left_out.append(token)
-    # The others needed too many new makers: now take the tokens whose makers are all chosen.
-    for token in sorted(left_out, key=lambda token: len(with_makers((token,), makers, chosen))):
-        if len(chosen) == n:
             break
-        if len(with_makers((token,), makers, chosen)) == 1:
-            chosen.add(token)
+        added = with_makers((token,), makers, chosen)
+        if len(chosen) + len(added) <= n:
+            chosen |= added
     return chosen
 
 

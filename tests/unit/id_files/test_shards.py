@@ -261,6 +261,16 @@ def test_task_that_fails_leaves_the_shard_of_an_earlier_one(code_tokenizer: Toke
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+def test_task_killed_while_it_moves_files_leaves_the_same_shard_whole(
+    code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fastbpe.write_shard(code_tokenizer, ["one"], tmp_path / "out.bin", (0, 1))
+    monkeypatch.setattr(shards, "file_locks", mock.Mock(replace=mock.Mock(side_effect=KeyboardInterrupt)))
+    with pytest.raises(KeyboardInterrupt):
+        fastbpe.write_shard(code_tokenizer, ["one"], tmp_path / "out.bin", (0, 1))
+    assert open_ids(tmp_path / "out.bin").n_documents == 1
+
+
 # Merging and opening
 
 

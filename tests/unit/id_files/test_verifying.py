@@ -209,6 +209,20 @@ def test_every_format_of_an_output_is_verified(code_tokenizer: Tokenizer, tmp_pa
     assert verify_ids(out, tokenizer=code_tokenizer) == ((), 2, 4, n_ids)
 
 
+def test_table_beside_a_file_of_ids_is_not_another_set(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"text": ["one", ""]}), tmp_path / "texts.parquet")
+    code_tokenizer.encode_files(tmp_path / "texts.parquet", tmp_path / "ids.bin", progress=False)
+    assert verify_ids(tmp_path, tokenizer=code_tokenizer).problems == ()
+    assert verify_ids(tmp_path, tokenizer=code_tokenizer).n_files == 1
+
+
+def test_table_of_empty_documents_is_verified(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("")
+    code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.parquet", progress=False)
+    assert verify_ids(tmp_path / "out.parquet", tokenizer=code_tokenizer) == ((), 1, 1, 0)
+
+
 def test_inputs_that_are_not_those_encoded_are_named(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     corpus, ids = tmp_path / "corpus", tmp_path / "ids"
     (corpus / "more").mkdir(parents=True)

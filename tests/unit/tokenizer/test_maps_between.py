@@ -7,6 +7,7 @@ import pytest
 import fastbpe
 from fastbpe import IdMap, Tokenizer
 from fastbpe.model import AddedToken, Model, PieceType
+from fastbpe.vocabularies.between import Entry, map_between
 from helpers.codepoint_models import model_of
 from helpers.shared_data import BYTES, data_file
 
@@ -114,6 +115,26 @@ def test_maps_lead_across_modes() -> None:
     back = of_bytes.id_map(of_characters)
     assert back.new_to_old.tolist()[256:] == [first, first + 2, 1]
     assert back.init_from[0xC3] == (2 + 0xC3,)
+
+
+TEXT, NAME, OTHER = ("text", b"a"), ("name", b"a"), ("text", b"b")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "new_to_old"),
+    [
+        ([[TEXT], [TEXT]], [[OTHER], [OTHER], [TEXT], [TEXT]], [-1, -1, 0, 1]),  # an entry of two ids
+        ([[TEXT, NAME]], [[OTHER], [NAME]], [-1, 0]),  # an id of two entries
+        ([[NAME]], [[OTHER], [TEXT, NAME]], [-1, 0]),
+        ([[OTHER], [TEXT, NAME]], [[TEXT], [NAME]], [-1, 1]),  # the same number comes first
+    ],
+)
+def test_ids_and_entries_are_matched_where_one_has_several_of_the_other(
+    old: list[list[Entry]], new: list[list[Entry]], new_to_old: list[int]
+) -> None:
+    listed = [[(i, entry) for i, entries in enumerate(ids) for entry in entries] for ids in (old, new)]
+    made = map_between(listed[0], len(old), listed[1], len(new), lambda tokens: [()] * len(tokens))
+    assert made.new_to_old.tolist() == new_to_old
 
 
 def test_other_object_raises_type_error() -> None:
