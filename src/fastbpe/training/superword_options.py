@@ -73,6 +73,7 @@ class Superwords:
                 raise TypeError(f"forbid must be a list of str, not of {type(text).__name__}")
             if not text:
                 raise TrainingError("forbid=[''] forbids every token; leave the empty text out")
+            text.encode()  # raises UnicodeEncodeError, a ValueError, for a surrogate
         if documents not in DOCUMENTS:
             raise TrainingError(choose_one_of("documents", documents, DOCUMENTS))
         self.documents = documents

@@ -36,7 +36,8 @@ def test_tokens_span_words_and_no_more_words_than_allowed() -> None:
 def test_forbidden_texts_are_in_no_new_token() -> None:
     assert any(b": " in token for token in learned(forbid=[], vocab_size=278).vocab)
     assert not any(b": " in token for token in learned(vocab_size=278).vocab)
-    assert not any(b"e" in token for token in learned(forbid=["e"], vocab_size=271).vocab[265:])
+    for forbid in (["e"], [*map(chr, range(0x100, 0x180)), "e"]):
+        assert not any(b"e" in token for token in learned(forbid=forbid, vocab_size=271).vocab[265:])
 
 
 def test_lines_are_documents_or_not() -> None:
@@ -174,6 +175,7 @@ def test_progress_names_each_phase() -> None:
         (lambda: Superwords(forbid="x"), TrainingError, "must be a list"),
         (lambda: Superwords(forbid=[""]), TrainingError, "empty text"),
         (lambda: Superwords(forbid=[1]), TypeError, "int"),
+        (lambda: Superwords(forbid=["\ud800"]), UnicodeEncodeError, "surrogates"),
         (lambda: Superwords(documents="line"), TrainingError, "did you mean 'lines'"),
         (lambda: Superwords(pattern="superbpe_line"), fastbpe.PatternError, "superbpe_lines"),
         (lambda: learned(start=275), TrainingError, "start=275"),

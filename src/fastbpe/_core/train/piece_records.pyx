@@ -125,7 +125,7 @@ def add_records(PieceTable table not None, const uint8_t[::1] data not None, *, 
 
     place: int – added to the position at which each piece first occurred.
     """
-    cdef size_t at = 0, n = data.shape[0], i = 0
+    cdef size_t at = 0, n = data.shape[0]
     cdef uint32_t n_bytes
     cdef int64_t count
     cdef uint64_t first

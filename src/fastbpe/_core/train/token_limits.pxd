@@ -1,10 +1,6 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 
-cdef enum:
-    MAX_FORBIDDEN = 64  # limit on the number of forbidden texts
-
-
 cdef struct Forbidden:
     const uint8_t* text
     size_t n
@@ -22,10 +18,9 @@ cdef class TokenLimits:
     cdef size_t _n_bytes, _bytes_capacity
     cdef TokenFacts* _facts
     cdef size_t _n, _facts_capacity
-    cdef readonly uint32_t max_bytes
-    cdef readonly uint32_t max_words
-    cdef readonly tuple forbidden  # owners of the texts
-    cdef Forbidden[MAX_FORBIDDEN] _forbidden
+    cdef uint32_t _max_bytes, _max_words
+    cdef tuple _forbidden_texts
+    cdef Forbidden* _forbidden  # the same texts, for code without the GIL
     cdef size_t _n_forbidden
     cdef int _append(self, const uint8_t* token, size_t n) except -1
     cdef bint _crosses(self, const TokenFacts* left, const TokenFacts* right) noexcept nogil

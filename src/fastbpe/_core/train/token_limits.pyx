@@ -9,6 +9,7 @@ from fastbpe._core.common.bits cimport head_of
 from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from fastbpe._core.train.merge_learner cimport allocated
 
 cdef enum:
     SPACE = 0x20
@@ -28,11 +29,10 @@ cdef class TokenLimits:
     """
 
     def __cinit__(self, list tokens not None, *, max_bytes=None, max_words=None, tuple forbidden=()):
-        self.max_bytes = NONE if max_bytes is None else min(max_bytes, NONE)
-        self.max_words = NONE if max_words is None else min(max_words, NONE)
-        self.forbidden = forbidden
-        if len(forbidden) > MAX_FORBIDDEN:
-            raise ValueError(f"{len(forbidden)} forbidden texts: the limit is {MAX_FORBIDDEN}")
+        self._max_bytes = NONE if max_bytes is None else min(max_bytes, NONE)
+        self._max_words = NONE if max_words is None else min(max_words, NONE)
+        self._forbidden_texts = forbidden
+        self._forbidden = <Forbidden*> allocated(len(forbidden), sizeof(Forbidden))
         for text in forbidden:
             self._forbidden[self._n_forbidden] = Forbidden(
                 <const uint8_t*> PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text)
@@ -42,6 +42,7 @@ cdef class TokenLimits:
             self._append(<const uint8_t*> PyBytes_AS_STRING(token), PyBytes_GET_SIZE(token))
 
     def __dealloc__(self):
+        free(self._forbidden)
         free(self._bytes)
         free(self._facts)
 
@@ -65,7 +66,7 @@ cdef class TokenLimits:
         for i in range(n):
             facts.n_words += token[i] != SPACE and (i == 0 or token[i - 1] == SPACE)
         token_bytes = (<const char*> token)[:n]
-        facts.is_forbidden = any([text in token_bytes for text in self.forbidden])
+        facts.is_forbidden = any([text in token_bytes for text in self._forbidden_texts])
         memcpy(self._bytes + self._n_bytes, token, n)
         self._n_bytes += n
         self._n += 1
@@ -76,12 +77,12 @@ cdef class TokenLimits:
         cdef const TokenFacts* a = &self._facts[left]
         cdef const TokenFacts* b = &self._facts[right]
         cdef uint32_t n_words = a.n_words + b.n_words
-        if a.is_forbidden or b.is_forbidden or a.n_bytes + b.n_bytes > self.max_bytes:
+        if a.is_forbidden or b.is_forbidden or a.n_bytes + b.n_bytes > self._max_bytes:
             return False
         # Without a space at the border, two words become one. An altered file of runs may have ids without bytes.
         if a.n_bytes and b.n_bytes:
             n_words -= self._bytes[a.start + a.n_bytes - 1] != SPACE and self._bytes[b.start] != SPACE
-        return n_words <= self.max_words and not self._crosses(a, b)
+        return n_words <= self._max_words and not self._crosses(a, b)
 
     cdef bint _crosses(self, const TokenFacts* left, const TokenFacts* right) noexcept nogil:
         """Tell whether a forbidden text would begin in the left token and end in the right one."""
