@@ -278,7 +278,7 @@ def _check_same_specs(mine: Spec, other: Spec) -> None:
 def _check_same(mine: Mapping[str, Any], other: Mapping[str, Any]) -> None:
     for name in {**mine, **other}:
         a, b = mine.get(name), other.get(name)
-        if a == b or (name == "input_format" and {a or "text", b or "text"} == {"text"}):
+        if a == b or (name == "input_format" and {a or "text", b or "text"} == {"text"}):  # "" means "text"
             continue
         if name == "precompiled_charsmap" or (name == "name" and "user_defined" in (a, b)):  # the rules of a file
             raise TrainingError(

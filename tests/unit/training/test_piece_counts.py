@@ -296,6 +296,16 @@ def test_spill_files_are_removed_after_an_error(tmp_path: Path, monkeypatch: pyt
     assert not list(tmp_path.iterdir())
 
 
+def test_texts_before_a_block_are_a_batch_before_it() -> None:
+    block: Any = object()
+    found = counting_threads.batches(iter(["a", "b", block, "c"]), lambda document, index: None)
+    assert [(batch.number, batch.texts, batch.first, batch.block) for batch in found] == [
+        (0, ["a", "b"], 0, None),
+        (1, [], 2, block),
+        (2, ["c"], 3, None),
+    ]
+
+
 @pytest.mark.parametrize("n_shared", [0, 1000, 3000])
 def test_tables_that_outgrow_the_limit_only_together_lose_no_count(n_shared: int) -> None:
     """Each thread stays below its limit, so nothing is spilled before their tables are added up."""

@@ -49,10 +49,20 @@ def test_seed_file_that_cannot_be_read_has_the_status_of_its_error(name: str, st
     assert caught.value.code == status
 
 
-@pytest.mark.parametrize("frequency", ["3_0", "３", "٣"])
-def test_frequency_of_a_seed_is_ascii_digits(frequency: str, tmp_path: Path) -> None:
+def test_last_line_of_a_seed_file_needs_no_line_feed(tmp_path: Path) -> None:
     path = tmp_path / "seeds.tsv"
-    path.write_text(f"1a\t{frequency}\n", encoding="utf-8")
+    options = {"vocab_size": 20, "hard_vocab_limit": False, "seed_sentencepieces_file": str(path)}
+    learned = []
+    for data in (b"low\t5", b"low\t5\n", b""):
+        path.write_bytes(data)
+        learned.append(learned_pieces(learned_model([b"low low lower"] * 5, options)))
+    assert learned[0] == learned[1] != learned[2]
+
+
+@pytest.mark.parametrize("line", ["1a\t3_0", "1a\t３", "1a\t٣", "1a\t" + "1" * 5000, "1a\t", "1a"])
+def test_frequency_of_a_seed_is_ascii_digits(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "seeds.tsv"
+    path.write_text(f"{line}\n", encoding="utf-8")
     options = {"vocab_size": 20, "hard_vocab_limit": False, "seed_sentencepieces_file": str(path)}
     with pytest.raises(SpecError, match="frequency"):
         learned_model([b"1a 1a1a"] * 5, options)
