@@ -137,7 +137,7 @@ class _Merge:
         self._files = files
         # half, because there are two tables at a time, or a table and the copy of it that `write` makes
         self._limit = max(max_memory_bytes // 2, MIN_TABLE_BYTES)
-        n_tables = n_file_bytes * _TABLE_BYTES // self._limit + 1
+        n_tables = n_file_bytes * _TABLE_BYTES // self._limit + 1  # at most this number hold all pieces
         hash_bits = min(n_tables.bit_length(), _MAX_HASH_BITS)
         self._n_stretches = _STRETCHES_PER_HASH_FILE << hash_bits
         self._n_files = self._n_rows = 0

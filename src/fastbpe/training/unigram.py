@@ -223,7 +223,7 @@ def _learn_pieces(
         n_seeds: maximum number of seed strings.
         alphabet: characters that are pieces even if no sentence has them.
         seeds_file: path of a file with the seed strings; "": they come from the sentences.
-        n_threads: number of threads.
+        n_threads: number of threads; 1: only the calling one.
         reporter: gets the phase "learning".
 
     Returns:

@@ -63,11 +63,10 @@ cdef class WordCounter:
     """
 
     def __cinit__(
-        self, Normalizer normalizer not None, bytes classes not None, *, SpecialMatcher symbols=None,
-        bytes delimiter not None=b"", size_t max_bytes=4192, bint split_by_whitespace=True,
-        bint treat_whitespace_as_suffix=False, bint allow_whitespace_only_pieces=False, bint has_counts=False,
-        bint is_checked=False, spill=None, size_t limit=0, bint marks_ends=False, str keeps not None="",
-        bint counts_words=True,
+        self, Normalizer normalizer not None, bytes classes not None, *, SpecialMatcher symbols,
+        bytes delimiter not None, size_t max_bytes, bint split_by_whitespace, bint treat_whitespace_as_suffix,
+        bint allow_whitespace_only_pieces, bint has_counts, bint is_checked, spill, size_t limit, bint marks_ends,
+        str keeps not None, bint counts_words,
     ):
         if PyBytes_GET_SIZE(classes) != N_CODE_POINTS:
             raise ValueError(f"{len(classes)} classes of characters, not {N_CODE_POINTS}")
