@@ -12,11 +12,11 @@ class CodePointLearner(MergeLearner):
         classes: bytes,
         *,
         n_merges: int,
-        max_length: int = 16,
-        split_by_whitespace: bool = True,
-        treat_whitespace_as_suffix: bool = False,
-        allow_whitespace_only_pieces: bool = False,
-        base: list[list[int]] = [],
-        cuts: bytes = b"",
+        max_length: int,
+        split_by_whitespace: bool,
+        treat_whitespace_as_suffix: bool,
+        allow_whitespace_only_pieces: bool,
+        base: list[list[int]],
+        cuts: bytes,
     ) -> None: ...
     def last_pairs(self) -> list[tuple[int, int]]: ...

@@ -83,8 +83,8 @@ cdef class CodePointLearner(MergeLearner):
 
     def __init__(
         self, PieceTable words not None, list alphabet not None, bytes classes not None, *, size_t n_merges,
-        uint32_t max_length=16, bint split_by_whitespace=True, bint treat_whitespace_as_suffix=False,
-        bint allow_whitespace_only_pieces=False, list base=[], bytes cuts=b"",
+        uint32_t max_length, bint split_by_whitespace, bint treat_whitespace_as_suffix,
+        bint allow_whitespace_only_pieces, list base not None, bytes cuts not None,
     ):
         cdef size_t n_ids, n_slots = 4
         cdef uint32_t i
