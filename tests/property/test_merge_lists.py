@@ -102,3 +102,4 @@ def test_listed_merges_keep_their_order_whatever_the_scores_are() -> None:
         tokenizer = load(native.dump_code_points(model._replace(merges=pack_merges(merges))))
         for n in (1, 100):
             assert tokenizer.encode("abcd" * n)[1:] == [pieces.index(token) for token in tokens] * n
+        assert set(tokenizer.merges) == {(2, 3), (4, 5), (6, 4)}

@@ -116,7 +116,7 @@ cdef class SortedTokens:
         cdef Watch watch = Watch(0, NULL)
         cdef Py_ssize_t start, n = len(tail)
         cdef dict out = {}
-        for start in range(max(1, n - <Py_ssize_t> t.max_token_bytes), n):
+        for start in range(max(1, n - <Py_ssize_t> t.max_token_bytes), n):  # from any earlier one, tokens end before n
             for token_id in self.beginning(tail, start):
                 out[self._vocabulary.token(token_id)[n - start:]] = None
             check_signals(&watch)

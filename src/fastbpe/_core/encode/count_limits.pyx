@@ -148,7 +148,7 @@ def cut_range(
 ):
     """Find the safe cuts between which the count of a part of a text exceeds n_ids; return (near, n_near, far).
 
-    start, end: the part, in characters.
+    start, end: the part, in characters: 0 <= start <= end <= len(text).
     n_ids: the limit.
     backward: count from the end towards the start.
 
@@ -161,8 +161,6 @@ def cut_range(
     cdef CutRange found
     cdef Scratch* scratch
     cdef size_t origin
-    end = min(end, <size_t> len(text))
-    start = min(start, end)
     if not pipeline.may_cut(None, None):
         return (end, 0, start) if backward else (start, 0, end)
     scratch = pipeline.pool.take()
@@ -352,7 +350,7 @@ cdef int _search(
 
     step: units of the first step. Callers pass half of n_ids: few texts have so many ids in so few units. Later
         steps cover most of the distance that remains according to the ids per unit so far, so that few ids are
-        counted in vain.
+        counted in vain. The least length of a step doubles, or ever shorter steps would approach the limit.
 
     Requires: may_cut().
     """
@@ -362,7 +360,7 @@ cdef int _search(
         step = max(step, min_step)
         far = _cut_ahead(pipeline, text, near, last, step)
         if far == near:
-            far = _cut_ahead(pipeline, text, near, last, max(step, _first_stretch(n_ids)))
+            far = _cut_ahead(pipeline, text, near, last, max(step, _first_stretch(n_ids)))  # look further, once
             if far == near:
                 found[0] = CutRange(near, n_near, last)
                 return 0

@@ -55,8 +55,9 @@ cdef void spans_at_places(Spans* spans, size_t first, const Places* places) noex
     cdef Span* span
     for i in range(first, spans.n):
         span = &spans.items[i]
-        span.end = places.items[min(span.end, places.n) - 1] + 1 if span.end and places.n else 0
-        place = places.items[min(span.start, places.n - 1)] if places.n else 0
+        span.end = places.items[span.end - 1] + 1 if span.end else 0
+        # Only with a malformed vocabulary (see _add_spans_of_ids), a span may begin at the end of the text.
+        place = places.items[min(span.start, places.n - 1)]
         span.start = place if place != FB_NOWHERE else 0
 
 

@@ -234,12 +234,12 @@ cdef class PieceSteps:
         if scratch.dropout != NULL:
             self._merge_with_dropout(data, start, end, scratch)
         elif self.vocabulary.drops_bytes and self._drop_bytes(data, start, end, scratch):
-            encode_all_pieces(&self.vocabulary.tables, scratch.kept.items, scratch.kept.n, 0, scratch)
+            encode_all_pieces(tables, scratch.kept.items, scratch.kept.n, 0, scratch)
         else:
-            encode_all_pieces(&self.vocabulary.tables, data, n, start, scratch)
+            encode_all_pieces(tables, data, n, start, scratch)
         if self.normalizing is not None and self.normalizing.fused != NONE and not scratch.keeps_runs:
             _fuse(scratch, n_before, self.normalizing.fused)
-        elif self.normalizing is not None and self.normalizing.table is not None:
+        elif self.normalizing is not None and self.normalizing.table is not None:  # then no ids fuse
             resolve(self.normalizing.table, scratch, n_before)
             _drop(scratch, n_before, self.normalizing.dropped)
         if scratch.counts_only:  # the next group overwrites these ids while they are in the first-level cache

@@ -290,7 +290,7 @@ cdef class Pipeline:
         cdef size_t first = n_spans(scratch)
         cdef Places* places = NULL if scratch.spans == NULL else &scratch.places
         cdef bint changes
-        if n == 0:
+        if n == 0:  # for example between two tokens, where SigLIP's front would put an unknown token
             return 0
         if scratch.at_start and self.front.first is not None:
             changes = self.front.first.apply(data, n, &scratch.changed, places)

@@ -90,10 +90,7 @@ cdef class Merged:
 
     def merge(self, Sequences sequences not None, size_t first, size_t last):
         """Append the ids of the sequences first to last (exclusive)."""
-        cdef size_t n_symbols
-        if first == last:
-            return
-        n_symbols = sequences.ends[last - 1] - sequence_start(sequences, first)
+        cdef size_t n_symbols = sequence_start(sequences, last) - sequence_start(sequences, first)
         if n_symbols < NOGIL_SYMBOLS:
             self._merge_all(sequences, first, last)
             return

@@ -175,7 +175,7 @@ cdef void bytes_to_unit(const uint8_t* data, size_t n, Spans* spans, int unit) n
                 spans.items[i].start -= _width_around(data, start, unit)
             counted += _n_begun(data, n, start, end, unit)
             spans.items[i].end = counted
-        if end < at:
+        if end < at:  # there may be other characters between the two
             ascii_end = 0
         at = end
         if at >= next_scan:

@@ -83,8 +83,6 @@ cdef void _join_pieces(
     cdef bint is_open = False  # id i - 1 is a piece that the next one may continue
     for k in range(n_ends):
         end = ends[k] & ~UNMATCHED
-        if at == end:
-            continue
         if ends[k] & UNMATCHED:
             is_open = False
         elif i < ids.n and phases.n_bytes[ids.items[i]] == end - at:

@@ -23,12 +23,12 @@ def may_cut(Pipeline pipeline not None, SpecialMatcher allowed, SpecialMatcher d
 def cut_near(Pipeline pipeline not None, str text not None, size_t start, size_t near):
     """Return the last safe cut in (start, near], or else the next one, or else the text's length.
 
-    Only the two characters around a position decide whether it is a cut.
+    Requires: start is at most the text's length.
     """
     cdef Text view
     text_of(text, &view)
     try:
-        return pipeline.cut(&view, min(start, view.n), near)
+        return pipeline.cut(&view, start, near)
     finally:
         text_release(&view)
 
@@ -48,7 +48,6 @@ def encode_part(
     cdef bint fuses = pipeline.normalizing is not None and pipeline.normalizing.fused != NONE
     try:
         text_of(text, &view)
-        end = min(end, view.n)
         scratch.after_fused = after_fused and fuses
         if end < start + NOGIL_UNITS:
             pipeline.encode(&view, start, end, allowed, None, scratch)

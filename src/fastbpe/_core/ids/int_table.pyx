@@ -82,7 +82,7 @@ cdef Ints* kept_ints() except NULL:
     The memory for all ints is reserved at once; the system provides pages as blocks are made.
     """
     cdef uint8_t* made
-    if KEEPS_INTS and INT_BYTES == FB_INT_BYTES and not _ints.n:
+    if KEEPS_INTS and INT_BYTES == FB_INT_BYTES and not _ints.n:  # fill_ints() assumes this size
         made = <uint8_t*> calloc(MAX_INTS // BLOCK_INTS + 1, 1)
         _ints.first = malloc(MAX_INTS * INT_BYTES)
         if made == NULL or _ints.first == NULL:

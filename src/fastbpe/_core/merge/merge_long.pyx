@@ -34,7 +34,7 @@ cdef enum:
     BUCKET_WINDOW_BYTES = 1 << 14  # window of a piece that has buckets
     HEAP_WINDOW_BYTES = 1 << 12  # window of a piece that has only a heap
     MIN_WINDOW_TOKENS = 32  # length of the shortest window, in lengths of the longest token
-    FIRST_CHUNKS = BUCKET_WINDOW_BYTES // 8  # initial number of chunks of the buckets
+    FIRST_CHUNKS = BUCKET_WINDOW_BYTES // 8  # initial number of chunks, for a window with 8 positions in each
     OVERLAP_PART = 16  # the last 1/16 of a window is merged again in the next one
     IDS_CLEARED_PER_SYMBOL = 16  # limit on the buckets to clear per symbol of a sequence
     SIGNALS_EVERY = 1 << 18  # pairs taken between two checks for signals

@@ -24,7 +24,7 @@ from fastbpe._core.merge.spelling cimport merge_spelled
 from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.merge.symbol_ids cimport begin_characters, is_ascii, leftmost, spell, symbol_at
-from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge
+from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge, PairSlot
 from fastbpe._core.merge.token_lookups cimport find_token
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 
@@ -159,7 +159,8 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
     lower priority do not leave two parts.
 
     limits: uint32 array by id: the priority of the first merge in the list that makes the id, or NONE. None: a
-        vocabulary of ranks: the id is the priority. A code-point vocabulary uses the priorities of its symbols.
+        vocabulary of ranks: the id is the priority. A code-point vocabulary uses the priorities of its symbols, or
+        of its list.
     """
     cdef const Tables* tables = &vocabulary.tables
     cdef uint32_t i, start = 0, length, limit
@@ -169,6 +170,8 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
         raise ValueError(f"{limits.shape[0]} limits for {tables.n_ids} ids")
     if tables.segmenting != NULL:
         return out
+    if limits is None and tables.characters != NULL and tables.pairs.wide != NULL:
+        limits = _first_priorities(tables)
     try:
         for i in range(tables.n_ids):
             yield_gil_at(i)
@@ -191,6 +194,20 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
     finally:
         ids_free(&ids)
     return out
+
+
+cdef object _first_priorities(const Tables* tables):
+    """Return a uint32 array by id: the priority of the first merge of a wide table that makes the id, or NONE."""
+    from array import array  # here: few vocabularies of code points have a list of merges
+
+    cdef uint32_t[::1] first = array("I", [NONE]) * tables.n_ids
+    cdef const PairSlot* slot
+    cdef size_t i
+    for i in range(<size_t> 1 << (64 - tables.pairs.shift)):
+        slot = &tables.pairs.wide[i]
+        if slot.priority != NONE:
+            first[slot.id] = min(first[slot.id], slot.priority)
+    return first
 
 
 cdef object _last_pair(const Tables* tables, const Ids* ids):

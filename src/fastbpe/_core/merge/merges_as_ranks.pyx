@@ -71,7 +71,7 @@ def rank_merges(token_bytes, token_ends, const uint8_t[::1] merges not None, bin
     ranking.tables = &t
     ranking.merges = &merges[0] if merges.shape[0] else NULL
     ranking.n_merges = <size_t> merges.shape[0] // 12
-    bits = table_bits(min(ranking.n_merges, <size_t> t.n_ids))
+    bits = table_bits(min(ranking.n_merges, <size_t> t.n_ids))  # the table has at most one merge of each token
     tables["pair_lines"] = empty_table((<size_t> 1 << bits) * sizeof(uint64_t), <void**> &ranking.slots)
     ranking.shift = 64 - bits
     ranking.parts = <Parts*> malloc((<size_t> t.n_ids + 1) * sizeof(Parts))
