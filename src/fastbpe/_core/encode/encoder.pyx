@@ -137,7 +137,7 @@ cdef class Encoder:
             return [*before, *ids, *behind]
         if dropout is not None or seed is not None:
             return self._encode_dropping(text, allowed_special, disallowed_special, num_threads, dropout, seed)
-        if allowed_special is NOTHING and disallowed_special is ALL:
+        if allowed_special is NOTHING and disallowed_special is ALL:  # the usual call: as in _matchers(), but faster
             return self._to_list(text, None, self._all(), num_threads)
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         return self._to_list(text, allowed, disallowed, num_threads)

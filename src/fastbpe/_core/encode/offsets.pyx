@@ -24,7 +24,7 @@ from fastbpe._core.encode.span_units cimport (
 from fastbpe._core.encode.spans cimport Span, Spans, add_span_of_id, append_spans, spans_expect, spans_free
 from fastbpe._core.encode.trim_spans cimport SpanTrimmer
 from fastbpe._core.ids.id_lists cimport Array, hide, int64_array, new_list, show
-from fastbpe._core.merge.segmented cimport SHARED
+from fastbpe._core.merge.spelling cimport next_of_trace
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add, ends_free, n_pieces
 from fastbpe._core.split.stages cimport Stage, Staged, staged_free
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
@@ -68,8 +68,8 @@ cdef int append_text_spans(
             _append_spans(pipeline, &view, allowed, disallowed, scratch, spans, found_pointer, traced_unit)
         else:
             scratch.n_held = 0
-            ids_expect(&scratch.ids, view.n // UNITS_PER_ID)
             with nogil:
+                ids_expect(&scratch.ids, view.n // UNITS_PER_ID)
                 spans_expect(spans, view.n // UNITS_PER_ID)
                 _append_spans(pipeline, &view, allowed, disallowed, scratch, spans, found_pointer, traced_unit)
         if scratch.beyond.n and traced_unit == CHARACTERS:  # the only unit of tokenizers
@@ -295,12 +295,8 @@ def traced_piece(Pipeline pipeline not None, str piece not None):
                 encode_pieces(
                     &scratch.tracing, &pipeline.pieces.traced, utf8.data, utf8.n, 0, scratch.ends.items, 1, trace
                 )
-            while i < trace.n:  # item 0 is the number of ids; merge.spelling describes a trace
-                token, length, is_shared = trace.items[i] & 0xFFFFFF, trace.items[i] >> 24, False
-                i += 1
-                if length == 255:
-                    length, is_shared = trace.items[i] & ~SHARED, trace.items[i] & SHARED
-                    i += 1
+            while i < trace.n:  # item 0 is the number of ids
+                token = next_of_trace(trace, &i, &length, &is_shared)
                 out.append((token, start, start + length))
                 if not is_shared:
                     start += length

@@ -16,7 +16,7 @@ from fastbpe._core.common.python cimport PyObject
 from fastbpe._core.encode.scratch_pool cimport Scratch, add_id, start_tracing
 from fastbpe._core.encode.superwords cimport encode_byte_pieces
 from fastbpe._core.encode.spans cimport Span, Spans, add_span_of_id, spans_grow
-from fastbpe._core.merge.segmented cimport SHARED
+from fastbpe._core.merge.spelling cimport next_of_trace
 from fastbpe._core.merge.vocabulary cimport Tables, token_length, token_start
 from fastbpe._core.segment.segmenter cimport UNIGRAM
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends
@@ -119,14 +119,11 @@ cdef int _note_texts(const uint8_t* data, size_t at, const Ends* ends, PyObject*
 cdef int _merge_characters(
     const Tables* tables, const uint8_t* data, size_t n, size_t start, Scratch* scratch
 ) except -1 nogil:
-    """Do the work of merge_with_spans() for a vocabulary of characters, using the traces of its pieces.
-
-    merge.spelling describes the items of a trace.
-    """
+    """Do the work of merge_with_spans() for a vocabulary of characters, using the traces of its pieces."""
     cdef const Ends* ends = &scratch.ends
     cdef Ids* trace = &scratch.trace
     cdef size_t k, i = 0, end, at, begin, length, n_ids
-    cdef uint32_t item
+    cdef uint32_t token
     cdef bint is_shared  # the next id stands for the same bytes
     start_tracing(scratch)
     trace.n = 0
@@ -140,19 +137,12 @@ cdef int _merge_characters(
         n_ids = trace.items[i]
         i += 1
         for _ in range(n_ids):
-            item = trace.items[i]
-            length = item >> 24
-            is_shared = False
-            i += 1
-            if length == 255:
-                length = trace.items[i] & ~SHARED
-                is_shared = trace.items[i] & SHARED
-                i += 1
+            token = next_of_trace(trace, &i, &length, &is_shared)
             if at + length > end:
                 _note_beyond(scratch, at - begin, at - begin + length)
-            add_id(scratch, item & 0xFFFFFF)
+            add_id(scratch, token)
             add_span_of_id(scratch.spans, min(at, end - 1), min(at + length, end))
-            if scratch.found != NULL and _is_its_text(tables, item & 0xFFFFFF, data + at, length):
+            if scratch.found != NULL and _is_its_text(tables, token, data + at, length):
                 with gil:
                     text = (<const char*> data)[at:at + length].decode("utf-8")
                     (<list> scratch.found).append((scratch.ids.n - 1, text))

@@ -155,7 +155,7 @@ cdef void bytes_to_unit(const uint8_t* data, size_t n, Spans* spans, int unit) n
             spans.items[i] = Span(start - at + counted, end - at + counted)
             continue
         n_bytes = end - start
-        if start == at and 0 < n_bytes <= 8 and start + 8 <= n:
+        if start == at and 0 < n_bytes <= 8 and start + 8 <= n:  # most spans: read once, and counted without a loop
             word = eight_bytes(data + start)
             span_bytes = ONES >> (64 - 8 * n_bytes)
             spans.items[i].start = counted - (word & 0xC0 == 0x80)

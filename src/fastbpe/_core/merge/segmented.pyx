@@ -76,7 +76,7 @@ cdef int _add(const Tables* tables, uint32_t token, uint32_t length, Ids* out) e
 
 cdef int _add_unknown(const Tables* tables, const uint8_t* text, size_t n, Ids* out) except -1 nogil:
     """Append the unknown id for some bytes."""
-    if tables.spelling.unknown_id >= NO_SUCH_TOKEN:
+    if tables.spelling.unknown_id >= NO_SUCH_TOKEN:  # or NONE: only models that merge leave it out
         _raise_unknown(text, n)
     return _add(tables, tables.spelling.unknown_id, <uint32_t> n, out)
 

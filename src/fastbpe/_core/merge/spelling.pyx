@@ -4,9 +4,9 @@ A character is looked up with the prefix or suffix for its position in the piece
 becomes the tokens of its bytes, the unknown token, or nothing. Then the pairs of ids merge as in any vocabulary.
 All of this depends only on the piece, so the piece cache can store the result.
 
-A trace of a piece is the number of its ids, and then each id with its length in the piece, in bytes:
-`id | length << 24`. If the length is 255 or more, or has the flag SHARED (the next id stands for the same bytes),
-it follows as the next item. A cache can store a trace like ids.
+A trace of a piece is the number of its ids, and then each id (they are below MAX_IDS, 2**24) with its length in
+the piece, in bytes: `id | length << 24`. If the length is 255 or more, or has the flag SHARED (the next id stands
+for the same bytes), it follows as the next item. A cache can store a trace like ids.
 """
 
 from libc.stdint cimport uint8_t, uint32_t

@@ -416,7 +416,7 @@ cdef class SpelledSymbols:
         vocabulary, and a text that needs it raises NoUnknownTokenError.
     fuses: consecutive unknown characters are one token.
     byte_ids: 256 ids of the tokens of bytes, -1 for a byte without one; None: no byte fallback.
-    tokens: uint32 array, the token of each symbol; None: symbols are tokens.
+    tokens: uint32 array, the token of each symbol, checked by the caller; None: symbols are tokens.
     in_rounds: the best pair merges everywhere before another is chosen; requires the argument `tokens`.
     """
 
