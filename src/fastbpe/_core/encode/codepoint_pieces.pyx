@@ -228,12 +228,13 @@ cdef class TokenEncoder:
         n_best: if it is 0 or 1, the segmentation of encode(), with the total 0, for any model.
         milliseconds: time limit, after which only the best is returned; 0: no limit.
         """
-        cdef Tokens unfilled = self._start(text, offsets)
+        cdef Tokens unfilled
         cdef Lattice lattice
         cdef Paths paths
         cdef size_t i
         if n_best <= 1:
             return [(self.encode(text, offsets=offsets), 0.0)]
+        unfilled = self._start(text, offsets)
         memset(&lattice, 0, sizeof(lattice))
         memset(&paths, 0, sizeof(paths))
         try:

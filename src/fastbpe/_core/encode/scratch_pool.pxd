@@ -95,7 +95,10 @@ cdef int put_space_before(Scratch* scratch, const uint8_t** data, size_t* n) exc
 
 
 cdef inline void note_token(Scratch* scratch, size_t n) noexcept nogil:
-    """Record the next n bytes of normalized text, up to the end of an added token, as encoded."""
+    """Record the next n bytes of normalized text, up to the end of an added token, as encoded.
+
+    The text after the token still begins where the whole text does if it comes from the same first character.
+    """
     scratch.n_first -= min(scratch.n_first, n)
     scratch.at_start = scratch.at_start and scratch.n_first > 0
 

@@ -75,13 +75,10 @@ def rank_merges(token_bytes, token_ends, const uint8_t[::1] merges not None, bin
     tables["pair_lines"] = empty_table((<size_t> 1 << bits) * sizeof(uint64_t), <void**> &ranking.slots)
     ranking.shift = 64 - bits
     ranking.parts = <Parts*> malloc((<size_t> t.n_ids + 1) * sizeof(Parts))
-    if ranking.parts == NULL:
-        raise MemoryError(f"no memory for the parts of {t.n_ids} tokens")
     ranking.unsure = <uint8_t*> calloc(<size_t> t.n_ids + 1, 1)
-    if ranking.unsure == NULL:
-        free(ranking.parts)
-        raise MemoryError(f"no memory for marks of {t.n_ids} tokens")
     try:
+        if ranking.parts == NULL or ranking.unsure == NULL:
+            raise MemoryError(f"no memory for the parts of {t.n_ids} tokens")
         if not _fill(&ranking, unmade, whole_piece_first) or not _settle(&ranking, unmade):
             return None
         return tables, [i for i in unmade if ranking.parts[<uint32_t> i].left == NONE]

@@ -232,7 +232,7 @@ def best_ids(Vocabulary vocabulary not None, list pieces not None):
     cdef Step* steps = <Step*> malloc((longest + 1) * sizeof(Step))
     cdef list out = []
     if steps == NULL:
-        raise MemoryError
+        raise MemoryError(f"no memory to encode a piece of {longest} bytes")
     try:
         for piece in pieces:
             n = <size_t> len(piece)

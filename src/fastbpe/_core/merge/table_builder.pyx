@@ -113,7 +113,7 @@ cdef const uint32_t[::1] _triples(merges):
     listed = list(merges)
     for left, right, merged in listed:
         for token_id in (left, right, merged):
-            if not 0 <= token_id < NONE:
+            if not 0 <= token_id < NONE:  # array() would raise OverflowError
                 raise VocabularyError(
                     f"merge {listed.index((left, right, merged))}: ({left}, {right}) -> {merged} names an id that "
                     f"is not a token, {token_id}"
