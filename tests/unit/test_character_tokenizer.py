@@ -192,6 +192,14 @@ def of_letters(vocab: list[str], merges: list[str], **options: Any) -> Tokenizer
     return fastbpe.load(json.dumps({"version": "1.0", "model": model}).encode())
 
 
+def test_long_piece_with_many_ids_has_them_again_from_the_cache() -> None:
+    """A prefix without a token becomes byte tokens, before each character but the first: 100 ids per byte."""
+    vocab = [f"<0x{byte:02X}>" for byte in range(256)]
+    tokenizer = of_letters(vocab, [], byte_fallback=True, continuing_subword_prefix="#" * 100)
+    wanted = [*b"y", *(b"#" * 100 + b"y") * 999]
+    assert tokenizer.encode("y" * 1000) == tokenizer.encode("y" * 1000) == wanted
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_tokens_that_no_text_gives_are_in_no_short_text(seed: int) -> None:
     rng = random.Random(seed)
