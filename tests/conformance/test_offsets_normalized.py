@@ -56,6 +56,14 @@ def made(code_tokenizer: Tokenizer, *, normalizer: object, add_prefix_space: boo
     return peer
 
 
+@pytest.mark.parametrize("pattern", ["xy", tokenizers.Regex("xy"), tokenizers.Regex("x|y"), "x"])
+def test_text_replaced_by_itself_has_the_offset_of_its_last_character(pattern: Any) -> None:
+    peer = tokenizers.Tokenizer(tokenizers.models.BPE({"a": 0, "b": 1, "x": 2, "y": 3}, []))
+    peer.normalizer = normalizers.Replace(pattern, pattern if pattern == "x" else "xy")
+    found = peer.encode("axyxb")
+    assert fastbpe.load(peer.to_str().encode()).encode_with_offsets("axyxb") == (found.ids, found.offsets)
+
+
 @pytest.mark.parametrize("normalizer", [None, normalizers.NFC()])
 @pytest.mark.parametrize("add_prefix_space", [False, True])
 def test_offsets_of_unchanged_texts_equal_tokenizers(

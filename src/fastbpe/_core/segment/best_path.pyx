@@ -36,16 +36,15 @@ cdef float search_sentence(
     cdef const Unit* units = segmenting.units
     cdef size_t at = 0, end, reached = 0, n_bytes, i
     cdef uint32_t node, next
-    cdef float here, sum, offset
+    cdef float here, sum
     cdef bint is_known
     steps[0].total, steps[0].next = total, NONE
     while at < n:
         here = steps[at].total
         if here < -RESET or here > RESET:
-            offset = here
-            for i in range(at, reached + 1):
-                if i == at or steps[i].next != NONE:  # position 0 has no token before it
-                    steps[i].total -= offset
+            for i in range(at + 1, reached + 1):
+                if steps[i].next != NONE:
+                    steps[i].total -= here
             here = 0
         n_bytes = min(fb_char_bytes(text[at]), n - at)
         is_known = False
