@@ -279,7 +279,7 @@ class _OfPieces(OfPieces):
             return own
         if self.class_name == "Nllb" and self.config.get("legacy_behaviour"):
             template = piece_classes.CLASSES["MBart"].template
-        if self.class_name == "RemBert" and own is not None:
+        if self.class_name == "RemBert" and own is not None:  # its class replaces this one, but adds none
             template = piece_classes.CLASSES["BigBird"].template
         return as_template(template or class_steps.PLAIN, lambda name: self._token(name, find))
 
@@ -290,6 +290,7 @@ class _OfBuilt:
     def __init__(self, folder: str, class_name: str, config: Mapping[str, Any], built: Built, path: str) -> None:
         self.class_name, self.config, self.built, self.where = class_name, config, built, path
         named = named_tokens.read(folder, built.settings)
+        # A class that uses the steps of the file keeps its added tokens; any other builds the tokenizer anew.
         self.named = named if built.steps is not None else named._replace(settings=None)
 
     def steps(self, file: _File, find: Find) -> dict[str, Any]:

@@ -224,7 +224,7 @@ cdef bint _is_possible(const uint8_t* text, uint32_t n, bint splits) noexcept:
 
 
 cdef inline bint _is_symbol(const Pieces* pieces, const uint8_t* text, uint32_t n) noexcept:
-    """Tell whether a text is one character or a usable piece."""
+    """Tell whether a text is one character or a usable piece: sentencepiece merges unknown characters, too."""
     return n == _character_bytes(text[0]) or _find(pieces, text, n) != NONE
 
 
@@ -279,7 +279,7 @@ cdef bint _rank(const Pieces* pieces, const Merges* merges, uint32_t* ranks, flo
         if ranks[i] == NONE:
             ranks[i] = n_ranks
             n_ranks += 1
-        scores[i] = -<float> ranks[i]
+        scores[i] = -<float> ranks[i]  # exact: there are fewer pieces than 2**24
         text = pieces.data + _begin(pieces.ends, i)
         n = <uint32_t> (pieces.data + pieces.ends[i] - text)
         left = _character_bytes(text[0])  # bytes of the left symbol

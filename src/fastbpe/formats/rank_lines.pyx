@@ -11,7 +11,6 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-
 import os
 
 cdef enum:
@@ -131,12 +130,12 @@ cdef const uint8_t* _base64(const uint8_t* at, const uint8_t* end, uint8_t** to)
             out += 3
             at += 4
             continue
-        if at[3] == c'=' and (a | b) < 64:  # the unused bits of the last digit must be 0
+        if at[3] == c'=' and (a | b) < 64:
             out[0] = <uint8_t> (a << 2 | b >> 4)
-            if c < 64 and not c & 3:
+            if c < 64:
                 out[1] = <uint8_t> (b << 4 | c >> 2)
                 out += 2
-            elif at[2] == c'=' and not b & 15:
+            elif at[2] == c'=':
                 out += 1
             else:
                 return NULL

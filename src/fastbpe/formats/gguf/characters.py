@@ -7,6 +7,7 @@ This module turns the file into a tokenizer.json with the same ids, which `read_
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -86,12 +87,13 @@ def _check_lines(
     because such a text is cut before merging. This is not true of special tokens: they cut a text only if the
     caller allows them.
     """
-    found = [token.content for token in added if not token.special]
+    found = [len(token.content) for token in added if not token.special and not token.content.strip("\n")]
+    shortest = min(found, default=sys.maxsize)
     pairs = [line.split(" ") for line in merges if not line.strip("\n ")]  # only these can merge line feeds
     # `read_characters` refuses a line of more or fewer than two tokens.
     ranks = {(left, right): rank for rank, (left, right) in enumerate(pair for pair in pairs if len(pair) == 2)}
     for token in vocabulary:
-        if token.strip("\n") or any(text in token for text in found):
+        if token.strip("\n") or len(token) >= shortest:
             continue
         if len(token) > _MAX_LINES or merged(token, ranks) != [token]:
             keys.fail(

@@ -88,6 +88,7 @@ def canonical(described: Any, place: str = "decoder", depth: int = 0) -> dict[st
     >>> canonical({"suffix": "</w>"})
     {'type': 'BPEDecoder', 'suffix': '</w>'}
     """
+    kind, found = None, None
     if isinstance(described, Mapping):
         kind = described.get("type")
         if kind == "Sequence":
@@ -104,10 +105,7 @@ def canonical(described: Any, place: str = "decoder", depth: int = 0) -> dict[st
         found = _by_options(described)
     elif isinstance(described, list):
         found = _by_order(described)
-    else:
-        found = None
-    kind = described.get("type") if isinstance(described, Mapping) else None
-    if found is None and isinstance(kind, str) and kind not in OPTIONS:
+    if found is None and isinstance(kind, str):
         fail(place, f"the decoder {kind!r:.60} is unknown; fastbpe knows {', '.join(OPTIONS)} and Sequence")
     if found is None:
         fail(place, f"{described!r:.60} is not a decoder; tokenizers has {', '.join(OPTIONS)} and Sequence")

@@ -181,11 +181,10 @@ def read(folder: str, settings: Settings | None, *, beside_pieces: bool = False)
     config_path, map_path = os.path.join(folder, CONFIG), os.path.join(folder, MAP)
     config = read_object(config_path)
     decoder: dict[int, Definition] = {}
+    values = _Values(config, config_path)
     if _DECODER in config:
         _read_decoder(config[_DECODER], config_path, decoder)
-        values = _Values(config, config_path)
     else:
-        values = _Values(config, config_path)
         values.merge(_read_map(map_path), map_path)
         _read_added(os.path.join(folder, ADDED), values.known_special(), decoder)
     if beside_pieces:
@@ -213,6 +212,7 @@ def _with_class(
     known = {token.content for token in extra}
     names = [settings.specific[name] for name in settings.extra]
     own = [Definition(name, special=False) for name in names if name not in known]
+    # The roles come first, and replace `named`'s, whose mask lacks the flags of the class.
     return {**roles, **specific, **named, **roles}, [*extra, *own]
 
 

@@ -42,6 +42,7 @@ from fastbpe.model import (
 )
 
 _SCHEMES = {"always": "always", "first": "first", "never": ""}
+_SHORT = 100  # characters of a name; added tokens are shorter
 
 
 def parse(
@@ -348,7 +349,9 @@ def _is_ordinary(token: AddedToken, vocabulary: Vocabulary, made: Callable[[], C
 
 def _is_made(name: str, vocabulary: Vocabulary, made: Callable[[], Collection[int]]) -> bool:
     """Tell whether a merge makes a token. made: function that returns the ids that merges make."""
-    if not any(name[:cut] in vocabulary and name[cut:] in vocabulary for cut in range(1, len(name))):
+    # A quick test for nearly all names, which are short: it takes quadratic time.
+    cuts = range(1, len(name))
+    if len(name) < _SHORT and not any(name[:cut] in vocabulary and name[cut:] in vocabulary for cut in cuts):
         return False
     return vocabulary.get(name, -1) in made()
 

@@ -105,6 +105,7 @@ def _pieces(model: Model, tokens: Sequence[bytes]) -> tuple[list[str], bytearray
     pieces = [token.decode() for token in tokens]
     types = bytearray([PieceType.NORMAL]) * len(pieces)
     for i, score in enumerate(array("d", bytes(model.scores))):
+        # As `write_unigram` writes it. The bonus of one byte is 0, which a normal piece may have, too.
         if score > 0 and score == write_unigram.bonus(pieces[i]):
             types[i] = PieceType.USER_DEFINED
     for i in spelling.byte_ids:

@@ -178,7 +178,7 @@ def _check(
         )
     if model_type == "unigram":
         _check_scored(model, where)
-    if not any_text and b"\0" in model.piece_bytes:
+    if not any_text and b"\0" in model.piece_bytes:  # `piece_messages.read` accepts it
         for i, piece in enumerate(model.pieces):
             _check_piece(piece, i, where)
     repeated = piece_messages.first_repeated(
@@ -267,7 +267,7 @@ def dump(model: CodePointModel, what: str = "a .model file") -> bytes:
     lost = _lost(model)
     if lost:
         raise FormatError(f"{what} cannot store {lost}; export this tokenizer as native or huggingface")
-    if model.conventions is not None:
+    if model.conventions is not None:  # a tokenizer.json may have pieces that sentencepiece would not load
         _check(model, f"as {what}")
     return model.serialized or b"".join(_messages(model)) + model.unknown
 

@@ -14,7 +14,6 @@ VARINT, FIXED64, BYTES, GROUP, END_GROUP, FIXED32 = range(6)
 
 _WIDTHS = {FIXED64: 8, FIXED32: 4}
 _MAX_DEPTH = 100  # groups within groups
-_MAX_LENGTH = (1 << 31) - 1  # bytes of a field, as in protobuf
 _SHORT, _LONG = 5, 10  # maximum bytes of a varint: tags and lengths have 32 bits, values 64
 
 
@@ -80,7 +79,7 @@ def _field(data: bytes | memoryview, at: int, end: int, depth: int) -> Field:
         to = start + _WIDTHS[wire]
     elif wire == BYTES:
         length, start = _varint(data, start, end, _SHORT)
-        to = start + min(length, _MAX_LENGTH)
+        to = start + length
     elif wire == GROUP:
         to = _group_end(data, start, end, number, at, depth + 1)
     elif wire == END_GROUP:
