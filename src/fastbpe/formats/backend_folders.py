@@ -49,6 +49,7 @@ def read(
     for token in added:
         if token.id >= len(model_pieces):
             types.append(PieceType.CONTROL if token.special else PieceType.USER_DEFINED)
+        # sentencepiece decodes a control piece to nothing, and drops a space after it at the start of a text.
         elif not token.special and types[token.id] != PieceType.NORMAL:
             fail(
                 f"the token {token.content!r:.60} is not special, but its piece in the .model is not of the type "

@@ -70,6 +70,6 @@ def _read(path: Path) -> str:
     if len(data) > MAX_TEMPLATE_BYTES:
         raise FormatError(f"{path}: more than {MAX_TEMPLATE_BYTES:,} bytes, more than any template needs")
     try:
-        return data.decode().replace("\r\n", "\n").replace("\r", "\n")
+        return data.decode().replace("\r\n", "\n").replace("\r", "\n")  # as Python's text mode, in transformers
     except UnicodeDecodeError as error:
         raise FormatError(f"{not_utf8(str(path), data, error)}; a template must be UTF-8") from None

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 #: The class of transformers that takes a tokenizer.json as it is.
 BACKEND = "TokenizersBackend"
-# Classes whose names are those of model types, such as OpenAIGPT for "openai-gpt".
+# Classes with the name of their model type, such as OpenAIGPT for "openai-gpt".
 _SAME_NAME = (
     "Albert Barthez Bartpho Bert BertGeneration BertJapanese Bertweet BigBird BioGpt Blenderbot "
     "BlenderbotSmall ByT5 CLIP CTRL Camembert Canine Clvp CodeLlama Cohere Cpm CpmAnt Deberta DebertaV2 Dia "

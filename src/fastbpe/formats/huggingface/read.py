@@ -154,8 +154,7 @@ def kept_parts_of(top: Part, vocabulary: Vocabulary) -> dict[str, Any]:
     kept = {key: top.value[key] for key in KEPT if top.value.get(key) is not None}
     if "post_processor" in kept:
         kept["post_processor"] = templates.canonical(kept["post_processor"])
-    model = top.part("model")
-    dropout = None if model is None else step_parts.dropout_of(model)
+    dropout = step_parts.dropout_of(top.needed("model"))
     if dropout is not None:
         kept["dropout"] = dropout
     return kept | ({"empty_token": vocabulary.get("", 0)} if "" in vocabulary else {})

@@ -38,7 +38,7 @@ def canonical(name: str, described: Any, where: str) -> dict[str, Any] | None:
     if described is None:
         return None
     place, members = f"{where}: {name}", _MEMBERS[name]
-    if isinstance(described, list) and len(described) == len(members):
+    if isinstance(described, list) and len(described) == len(members):  # serde also reads a list of the values
         described = dict(zip(members, described, strict=True))
     if not isinstance(described, Mapping):
         fail(place, f"must be an object, not {described!r:.60}")

@@ -137,9 +137,7 @@ def dropout_of(model: Part) -> float | None:
 
 def warn_of_settings(top: Part) -> None:
     """Warn if a file sets truncation, padding or dropout, which are not applied."""
-
-    model = top.part("model")
-    dropout = None if model is None else dropout_of(model)
+    dropout = dropout_of(top.needed("model"))
     if dropout is not None:
         warn(
             f"{top.where}: its dropout, {dropout}, is not applied: encode returns the same ids each time; to skip "

@@ -39,6 +39,7 @@ def dump(model: CodePointModel) -> bytes:
     unknown = model.types.find(PieceType.UNKNOWN)
     conventions = model.conventions
     if conventions is None:
+        # If no step handles white space, normalized added tokens do the same as the Split of `llama_symbols`.
         has_symbols = PieceType.USER_DEFINED in model.types and spaces != Spaces(dummy=False)
         conventions = Conventions(strips=spaces.dummy or spaces.trims, symbols=has_symbols)
     added = added_tokens(model, pieces, conventions)
@@ -77,7 +78,7 @@ def spaces_of(model: CodePointModel) -> Spaces:
     """Return a model's options about white space."""
     spec, suffix = model.normalizer, model.trainer["treat_whitespace_as_suffix"]
     dummy, trims = bool(spec["add_dummy_prefix"]), bool(spec["remove_extra_whitespaces"])
-    return Spaces(dummy=dummy, trims=trims, suffix=bool(suffix and dummy))
+    return Spaces(dummy=dummy, trims=trims, suffix=bool(suffix and dummy))  # a suffix is a dummy prefix at the end
 
 
 def _symbols(

@@ -43,7 +43,7 @@ def with_named(model: CodePointModel, named: NamedTokens, where: str) -> CodePoi
     if named.settings is None:  # LlamaTokenizer, which has settings, builds the tokenizer anew from the pieces
         model = _renamed(model, named)
     ids = {piece.decode("utf-8", "surrogateescape"): i for i, piece in enumerate(model.pieces)}
-    if model.normalizer["add_dummy_prefix"] and named.settings is None:
+    if model.normalizer["add_dummy_prefix"] and named.settings is None:  # as transformers does
         decoder = {i: token._replace(normalized=False) for i, token in named.decoder.items()}
         named = named._replace(decoder=decoder)
     # The settings of a class are for tokenizers that it builds from a vocabulary.
