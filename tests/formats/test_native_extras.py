@@ -16,7 +16,8 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer
-from fastbpe.formats import limits
+from fastbpe.formats import limits, native
+from fastbpe.model import pack_merges
 from helpers.native_files import parts, sealed
 from helpers.sampling import FULL
 from helpers.tokenizer_json import METASPACE, added, llama_document, small
@@ -226,6 +227,15 @@ def test_altered_merges_are_refused_or_safe(tmp_path: Any) -> None:
 
 
 OWN = {"roles": {"bos": "<m>"}, "pair_template": [-2, 5, -1]}
+
+
+@pytest.mark.parametrize("merge", [(0, 9, 2), (0, 1, 9)])
+def test_merges_of_characters_that_are_no_tokens_raise_format_error(merge: tuple[int, int, int]) -> None:
+    model = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}
+    loaded = fastbpe.load(json.dumps({"version": "1.0", "added_tokens": [], "model": model}).encode())
+    changed = loaded._family.model._replace(merges=pack_merges([merge]))
+    with pytest.raises(FormatError, match="merges' names an id that is not a token, 9"):
+        fastbpe.load(native.dump(changed))
 
 
 def test_roles_and_templates_are_read(data: bytes) -> None:

@@ -148,7 +148,7 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
     merges = bytes(sections.pop("merges"))
     if len(merges) % BYTES_PER_MERGE:
         raise FormatError(f"{where}: the size of its section 'merges' is not a multiple of the size of a merge")
-    if "spelling" not in header:  # with one, the right token loses its prefix; the core checks the ids
+    if "spelling" not in header:  # with one, the right token may lose a prefix, so only the ids are checked, below
         _check_merges(merges, sections, where)
     supermerges = sections.pop("supermerges", None)
     scores = sections.pop("scores", None)
@@ -160,7 +160,11 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
             extras = native_extras.read(header["extras"], where, has_spelling=spelling is not None)
         extras["spelling"] = spelling
         if spelling is not None and spelling.kind == "BPE":
-            extras["symbols"] = native_extras.read_symbols(header, where)
+            symbols = extras["symbols"] = native_extras.read_symbols(header, where)
+            n_ids = len(sections["token_ends"]) // 4 if symbols is None else len(symbols.texts)
+            greatest = max(memoryview(merges).cast("I"), default=0)
+            if greatest >= n_ids:
+                raise FormatError(f"{where}: its section 'merges' names an id that is not a token, {greatest}")
         if spelling is not None and spelling.kind == "Unigram":
             extras["scores"] = _checked_scores(scores, sections, where)
         extras |= native_extras.read_own(header, where) | native_extras.read_chat(header, where)
