@@ -13,6 +13,7 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer, TrainingError
+from helpers import tokenizer_json
 from helpers.native_files import parts, sealed
 
 WORDS = {
@@ -269,3 +270,16 @@ def test_native_file_with_a_surrogate_is_refused(words: Tokenizer, tmp_path: Pat
     header["spelling"][key] = "\ud800"
     with pytest.raises(FormatError, match="contains a surrogate"):
         fastbpe.load(sealed(header, tables))
+
+
+def test_added_token_after_a_greater_id_of_the_vocabulary_is_not_written_under_another_id(tmp_path: Path) -> None:
+    """tokenizers numbers new tokens from the size of the vocabulary, here 2, although one has the id 5."""
+    model = {"type": "WordLevel", "vocab": {"a": 0, "<b>": 5}, "unk_token": "a"}
+    listed = [tokenizer_json.added(5, "<b>", special=True)]
+    loaded = fastbpe.load(json.dumps({"version": "1.0", "added_tokens": listed, "model": model}).encode())
+    with pytest.raises(
+        FormatError, match="has the id 6, but the tokenizers library would give this token the id 2"
+    ):
+        loaded.with_tokens({"<c>": 6}).export(tmp_path / "a.json", verify=False)
+    loaded.with_tokens({"<c>": 2}).export(tmp_path / "a.json")
+    assert fastbpe.load(tmp_path / "a.json").encode("<c>") == [2]

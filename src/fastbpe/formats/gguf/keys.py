@@ -96,7 +96,7 @@ class Keys:
             n: number of tokens.
             defaults: ids for roles that the file does not set, or for which it sets an invalid id.
         """
-        found = {**(defaults or {})}
+        found = dict(defaults or {})
         for role, key in ROLES.items():
             value = self._values.get(PREFIX + key)
             if type(value) is int and 0 <= value < n:

@@ -37,7 +37,7 @@ def _checked_added(model: Model, vocabulary: Mapping[str, int], n: int) -> list[
                 f"the added token {token.content!r} has the id {token.id}, but the tokenizers library would give "
                 f"this token the id {vocabulary.get(token.content, following)}; export this tokenizer as native"
             )
-        following = max(following, token.id + 1)
+        following += token.content not in vocabulary
     return added
 
 

@@ -32,6 +32,7 @@ def dump(model: CodePointModel) -> bytes:
     spaces = write_llama.spaces_of(model)
     conventions = Conventions(strips=spaces.dummy or spaces.trims, symbols=True)
     added = write_llama.added_tokens(model, pieces, conventions)
+    # User-defined pieces stay listed, because the model finds them.
     n = write_llama.n_listed(model, [token for token in added if token.special])
     write_llama.check_listed(model, pieces[:n])
     normalizers, pre_tokenizer = steps(model, pieces[:n])
