@@ -77,7 +77,9 @@ def draw(rng: random.Random, name: str) -> dict[str, Any]:
         n_known = len(tokens)
     files[kind.files[1]] = (end.join(merges) + rng.choice(["", end, end])).encode()
     if rng.random() < 0.15:
-        config["added_tokens_decoder"] = {str(n_known): {"content": "<new>", "special": rng.random() < 0.5}}
+        strips = ("lstrip", "rstrip") if "vocab.txt" in files else ()
+        flags = {flag: rng.random() < 0.5 for flag in ("special", *strips)}
+        config["added_tokens_decoder"] = {str(n_known): {"content": "<new>", **flags}}
     elif rng.random() < 0.1:
         files["added_tokens.json"] = {"<new>": n_known}
     return {**files, "tokenizer_config.json": {"tokenizer_class": f"{name}Tokenizer", **config}}

@@ -85,7 +85,8 @@ def read(
         vocab = python_backend.read_vocabulary(where)
     if roles["unk"] not in vocab:
         fail(f"it lacks the unk_token {roles['unk']!r:.60}")
-    added = python_backend.added_tokens(named, vocab, fail)
+    # In Python, stripping also removes \x1C to \x1F, which only fairseq's words exclude.
+    added = python_backend.added_tokens(named, vocab, fail, may_strip=is_fairseq)
     rows = python_backend.with_added(vocab, added, fail)
     tokens = [token.encode() for token in rows]
     ids = {token: i for i, token in enumerate(rows)}
