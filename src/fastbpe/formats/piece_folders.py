@@ -81,7 +81,7 @@ class OfPieces:
         from fastbpe.formats.sentencepiece import model_file  # here: a tokenizer.json needs no such reader
 
         self._state(path, config, class_name)
-        pieces = model_file.parse(map_file(path), path, any_text=True)  # sentencepiece does not load it
+        pieces = model_file.parse(map_file(path), path, any_text=True)  # only the pieces count
         self.pieces = [
             (piece.decode("utf-8", "surrogateescape"), score)
             for piece, score in zip(pieces.pieces, array("f", pieces.scores), strict=True)

@@ -169,7 +169,7 @@ def with_clean_up(
 
     transformers ignores the setting for a model that merges, unless its class runs in Python.
     """
-    if not config.get(_CLEAN_UP, class_name == "PLBart"):  # the only class with the default True
+    if not config.get(_CLEAN_UP, class_name == "PLBart"):  # its default is True
         return model
     if isinstance(model, CodePointModel):
         conventions = model.conventions if model.runs_in_python else None
