@@ -397,7 +397,7 @@ def test_every_form_of_decode_equals_sentencepiece(index: int) -> None:
 
 
 IDS: list[Any] = [
-    *(0, 1, 5, 300, True, numpy.int64(4), [1, 2], (1, 2), [], range(3), numpy.array([1, 2]), {3}),
+    *(0, 1, 5, 300, True, numpy.int64(4), [1, 2], (1, 2), [], range(3), numpy.array([1, 2]), {3}, iter([1])),
     *(32000, -1, 2**40, 1.0, None, "a", [1, 40000], [1.5], [None], [2**40], numpy.array([1.5])),
 ]
 FACTS = ("id_to_piece", "get_score", "is_unknown", "is_control", "is_unused", "is_byte")
@@ -868,6 +868,21 @@ def test_sampling_arguments_are_checked_even_without_sampling() -> None:
         for options in ({"nbest_size": "x"}, {"alpha": "x"}):
             with pytest.raises(TypeError):
                 processor.encode("ab", **options)
+
+
+def test_only_true_itself_needs_an_nbest_size() -> None:
+    for processor in both_processors():
+        with pytest.raises(ValueError, match="nbest_size > 1"):
+            processor.encode("ab", enable_sampling=True, nbest_size=0, alpha=0.0)
+        sampled = processor.encode("ab", enable_sampling=1, nbest_size=0, alpha=0.0)
+        assert sampled == processor.encode("ab")
+
+
+def test_bytearray_is_a_text_only_in_a_list() -> None:
+    for processor in both_processors():
+        assert processor.encode([bytearray(b"ab")]) == [processor.encode("ab")]
+        with pytest.raises(TypeError):
+            processor.encode(bytearray(b"ab"))
 
 
 def test_no_texts_are_encoded_with_any_return_type() -> None:

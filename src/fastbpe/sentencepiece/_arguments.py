@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from operator import index
 
 from fastbpe.sentencepiece._errors import ArgumentTypeError, out_of_range
@@ -68,7 +67,7 @@ def ids_of_pieces(ids: Any, n_pieces: int) -> tuple[bool, list[int]]:
     if isinstance(ids, bytes):
         raise not_integers()
     is_one = _is_one(ids)
-    checked = [ids] if is_one else checked_ids([*ids] if isinstance(ids, Iterator) else ids)
+    checked = [ids] if is_one else checked_ids(ids)
     try:
         numbers = [*map(whole_number, checked)]
     except TypeError:
@@ -92,6 +91,7 @@ def id_error(ids: Any) -> Exception:
 
 
 def _listed(ids: Any) -> list[Any]:
+    """Return a container of ids as a list. Raises ArgumentTypeError for a dict, whose keys would be the ids."""
     if hasattr(ids, "__len__") and not isinstance(ids, (str, dict)):
         return list(ids)
     raise not_integers()

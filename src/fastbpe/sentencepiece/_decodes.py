@@ -104,7 +104,7 @@ def _check_items(input: Any) -> None:
         is_empty = not len(input)
     except TypeError:  # an array without dimensions
         raise not_integers() from None
-    if not is_empty and not hasattr(input, "__getitem__"):
+    if not is_empty and not hasattr(input, "__getitem__"):  # a set
         raise not_integers()
     if not is_empty and isinstance(input, Mapping) and 0 not in input:
         raise MissingItemError(f"the input is a {type(input).__name__} without the key 0: pass a list of ids")
@@ -115,6 +115,7 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _are_pieces(sequence: Any) -> bool:
+    """Tell whether the first item is a piece. An array of str counts as ids, which sentencepiece refuses."""
     return len(sequence) > 0 and not hasattr(sequence, "dtype") and isinstance(sequence[0], (str, bytes))
 
 

@@ -269,6 +269,7 @@ class Encodes(Base):
         if not flag("enable_sampling", enable_sampling):
             _check_sampling(nbest_size, alpha)
             return None
+        # Not if it is 1, as in sentencepiece.
         if enable_sampling is True and (nbest_size in (None, 0, 1) or alpha is None):
             raise ArgumentError(
                 'When enable_sampling is True, We must specify "nbest_size > 1" or "nbest_size = -1", '
@@ -391,7 +392,10 @@ def _score_field(score: float) -> bytes:
 
 
 def _element(text: Any) -> Text:
-    """Check an element of a batch; return it as str or bytes. Raises ArgumentTypeError if it is not a text."""
+    """Check an element of a batch; return it as str or bytes. Raises ArgumentTypeError if it is not a text.
+
+    As in sentencepiece, an element may be a bytearray, but a single text may not.
+    """
     if isinstance(text, bytearray):
         return bytes(text)
     if not isinstance(text, (str, bytes)):

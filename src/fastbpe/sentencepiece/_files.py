@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
     """Return (bytes of a file, its name for messages). Raises ModelError, ArgumentError or ArgumentTypeError."""
-    if isinstance(filename, bytearray):
+    if isinstance(filename, bytearray):  # sentencepiece takes one, os.fsdecode does not
         filename = bytes(filename)
     if not isinstance(filename, (str, bytes, os.PathLike)):
         raise ArgumentTypeError(
