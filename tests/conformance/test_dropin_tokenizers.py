@@ -145,6 +145,19 @@ def test_truncation_to_about_as_many_ids_as_the_post_processor_adds() -> None:
                 twins.check(lambda t, texts=texts, adds=adds: t.encode(*texts, add_special_tokens=adds))
 
 
+def test_steps_of_a_decoder_after_byte_level_are_applied() -> None:
+    def tokenizer(module: Any, step: int) -> Any:
+        kinds = module.decoders
+        steps = [kinds.Fuse(), kinds.Strip(" ", 1, 0), kinds.Replace("a", "b")]
+        made = module.Tokenizer(module.models.BPE({"a": 0, "\u0120": 1, "\u0120a": 2}, [("\u0120", "a")]))
+        made.pre_tokenizer = module.pre_tokenizers.ByteLevel()
+        made.decoder = kinds.Sequence([kinds.ByteLevel(), steps[step]])
+        return made
+
+    for step in range(3):
+        Twins(tokenizer(face, step), tokenizer(stock, step)).check(lambda t: t.decode([2, 0, 1, 2]))
+
+
 def test_two_post_processors_in_each_order() -> None:
     """The second one gets the encodings that the first one made; a template makes one for each of its items."""
 

@@ -126,6 +126,21 @@ def test_normalized_of_a_pickle_no_longer_follows_special() -> None:
     MODULES.check(run)
 
 
+def test_old_form_of_a_token_that_was_added_again_ends_with_a_new_normalizer() -> None:
+    def forms(m: Any, first: bool, new: Callable[[Any], Any]) -> Any:
+        made = tokenizer(m)
+        made.normalizer = m.normalizers.Lowercase()
+        made.add_tokens([m.AddedToken("AB", normalized=first)])
+        made.add_tokens([m.AddedToken("AB", normalized=False, lstrip=True)])
+        found = [(made.id_to_token(2), made.decode([2]))]
+        made.normalizer = new(m)
+        return [*found, (made.id_to_token(2), made.decode([2]), made.encode("abAB").tokens)]
+
+    for new in (lambda m: None, lambda m: m.normalizers.NFC(), lambda m: m.normalizers.Lowercase()):
+        for first in (True, False):
+            MODULES.check(lambda m, first=first, new=new: forms(m, first, new))
+
+
 @pytest.mark.parametrize("name", ["Bpe", "Unigram", "WordPiece", "WordLevel", "ParityBpe"])
 def test_options_of_trainers_are_copies_like_the_originals(name: str) -> None:
     def run(m: Any) -> Any:

@@ -202,6 +202,8 @@ def test_random_cuts_of_unigram_need_the_original() -> None:
             call("aa")
     model.alpha = None
     assert tokenizer.encode("aa").tokens == ["aa"]
+    of_theirs = face.Tokenizer(stock.models.Unigram([("a", -1.0)], 0, alpha=0.5, nbest_size=3)).model
+    assert (of_theirs.alpha, of_theirs.nbest_size) == (0.5, 3)
 
 
 @pytest.mark.parametrize("options", [{"nbest_size": 2}, {"alpha": 0.0}, {"alpha": 0.0, "nbest_size": 2}])

@@ -255,7 +255,7 @@ class _SentencePiece(_Message):
             elif (field.number, field.wire) == (2, protobuf.FIXED32):
                 (found["score"],) = struct.unpack("<f", data[field.start : field.end])
             elif (field.number, field.wire) == (3, protobuf.VARINT) and field.value in self.Type.values():
-                found["type"] = field.value
+                found["type"] = field.value  # a number without a name is an unknown field, as in proto2
         return found
 
 

@@ -99,11 +99,10 @@ def read(described: Any, model: Model) -> AddedTokens:
     Warns with FormatWarning about a token that gets another id than in the file.
     """
     made = AddedTokens()
-    tokens = [] if described is None else described
-    if not isinstance(tokens, list):
+    if not isinstance(described, list):
         raise FormatError("added_tokens: must be a list")
     read_tokens: list[AddedToken] = []
-    for n, one in enumerate(tokens):
+    for n, one in enumerate(described):
         if not isinstance(one, Mapping) or type(one.get("id")) is not int:
             raise FormatError(f"added_tokens[{n}]: must be an object whose id is an integer, not {one!r:.60}")
         if not 0 <= one["id"] < 1 << 32:
@@ -115,7 +114,7 @@ def read(described: Any, model: Model) -> AddedTokens:
             raise FormatError(f"added_tokens[{n}].{unfit}: must be true or false, not {one.get(unfit)!r:.60}")
         read_tokens.append(AddedToken(one["content"], **{flag: one[flag] for flag in FLAGS}))
     made.add(read_tokens, model)
-    for n, one in enumerate(tokens):
+    for n, one in enumerate(described):
         if one["content"] and made.ids[one["content"]] != one["id"]:
             warn(
                 f"added_tokens[{n}]: {one['content']!r:.60} has the id {one['id']} in the file; it gets "

@@ -121,6 +121,7 @@ def _tries(described: Mapping[str, Any]) -> list[tuple[Any, bool]]:
     With another decoder, fastbpe's reader of tokenizer.json may choose a faster mode than character mode.
     """
     own_decoder, pre_tokenizer, model = described["decoder"], described["pre_tokenizer"], described["model"]
+    # Only character mode has other models, suffixes and prefixes.
     if model["type"] != "BPE" or model["end_of_word_suffix"] or model["continuing_subword_prefix"]:
         return [(own_decoder, True)]
     kinds = set() if pre_tokenizer is None else {step["type"] for step in components.flat(pre_tokenizer)}

@@ -72,7 +72,7 @@ class Definition:
         for name, (find, _) in _KINDS.items():
             if read.get(name) is not None:
                 made.components[name] = components.found_at(name, find, read[name])
-        made.added = added_tokens.read(read.get("added_tokens"), made.model)
+        made.added = added_tokens.read(read.get("added_tokens", []), made.model)
         made.truncation = document.read_truncation(read.get("truncation"))
         made.padding = document.read_padding(read.get("padding"))
         return made

@@ -49,8 +49,6 @@ def read(data: bytes) -> tuple[dict[str, Any], Entries | None]:
         model = document["model"]
     if model is None:
         raise FormatError("Model missing.")
-    if document.get("added_tokens", []) is None:
-        raise FormatError("added_tokens: must be a list, not null")
     if isinstance(model, dict) and isinstance(model.get("vocab"), list):
         part = Part(model, _FILE, "model")
         found = (apart.pieces, apart.scores) if isinstance(apart, ScoredVocab) else scored(part, data)
@@ -62,7 +60,9 @@ def _is_plain(model: Any) -> bool:
     """Tell whether the fast reader reads vocabulary and merges of a model as tokenizers does."""
     if not isinstance(model, dict):
         return False
-    kind = model.get("type")  # without it, invalid merges mean another type, and the fast reader checks no merges
+    # The fast reader does not know that, without a type, invalid merges mean another type (see `models.find`), and
+    # that the right token of a merge loses a prefix.
+    kind = model.get("type")
     return kind in ("WordPiece", "WordLevel") or (kind == "BPE" and not model.get("continuing_subword_prefix"))
 
 

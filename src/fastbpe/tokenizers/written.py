@@ -131,7 +131,8 @@ class _Finder:
         texts: dict[str, Mapping[str, Any]] = {}
         for token, content in sorted(tokens, key=lambda found: not found[0]["special"]):
             if content:  # "": a normalizer has removed the text; the carrier would give the token no id
-                texts.setdefault(content, token)  # of equal texts, tokenizers takes any token
+                # Of equal texts, tokenizers takes any token. As in the core, a special one comes first.
+                texts.setdefault(content, token)
         following = len(_CHARACTERS)
         self._ids: dict[int, int] = {}
         carried = []

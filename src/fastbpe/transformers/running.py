@@ -43,7 +43,6 @@ def main(arguments: Sequence[str]) -> int:
 
     sys.argv = rest
     if is_module:
-        sys.path[0] = os.getcwd()
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     else:
         sys.path[0] = os.path.dirname(os.path.abspath(rest[0]))
