@@ -142,6 +142,7 @@ def remembering(hf: Any, options: dict[str, Any]) -> Iterator[None]:
 
     transformers derives more options from those of the call, and from `truncation_side` and `model_max_length`.
     The facts include the values of these two attributes, and are used only while the tokenizer still has them.
+    Padding would depend on more: the side, and the padding token.
     """
     found: list[Repeat] = []
     before, _local.found = _local.found, found

@@ -92,6 +92,7 @@ def batch_encoding() -> Any:
         "__doc__": BatchEncoding.__doc__,
         "__reduce_ex__": __reduce_ex__,
     }
+    # A later version of transformers may drop a method.
     body |= {name: _reading(BatchEncoding, name) for name in _METHODS if hasattr(BatchEncoding, name)}
     return type(BatchEncoding.__name__, (BatchEncoding,), body)
 
