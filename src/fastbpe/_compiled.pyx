@@ -24,11 +24,11 @@ class CompiledModules:
         if name not in MODULES:
             return None
         spec = ModuleSpec(name, ExtensionFileLoader(name, __file__), origin=__file__)
-        spec.has_location = True
+        spec.has_location = True  # for the module's __file__
         return spec
 
 
 def add_finder():
-    """Let Python find the modules: append the finder to `sys.meta_path`, where it is asked after all others."""
-    if CompiledModules not in sys.meta_path:
+    """Let Python find the modules: append the finder to `sys.meta_path`, so that other imports do not ask it."""
+    if CompiledModules not in sys.meta_path:  # a reload of fastbpe calls this again
         sys.meta_path.append(CompiledModules)

@@ -215,15 +215,16 @@ def test_shared_special_id_decodes_to_the_last_name_as_in_minbpe(
 
 
 def test_unknown_ids_raise_as_in_minbpe(special: minbpe.RegexTokenizer) -> None:
-    with pytest.raises(ValueError, match="invalid token id: 399"):
-        special.decode([104, 399])
+    for ids in ([104, 399], iter([104, 399]), iter([104.0, 399])):
+        with pytest.raises(ValueError, match="invalid token id: 399"):
+            special.decode(ids)
     basic = minbpe.BasicTokenizer()
     with pytest.raises(KeyError):
         basic.decode([256])
     for number in (97.5, math.inf, math.nan, None):
         with pytest.raises(KeyError):
             basic.decode([97, number])
-    assert basic.decode([97.0, 98]) == "ab"
+    assert basic.decode([97.0, 98]) == basic.decode(iter([97.0, 98])) == "ab"
     assert basic.decode([0xF0, 0x9F]) == "\ufffd"
 
 

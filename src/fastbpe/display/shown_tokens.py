@@ -84,7 +84,7 @@ def shown_tokens(tokenizer: Viewed, text: Text, allowed_special: str | Collectio
         raise not_a_tokenizer("tokenizer", tokenizer)
     ids, spans = tokenizer.encode_with_offsets(text, allowed_special=allowed_special, disallowed_special=())
     known = KnownTokens(tokenizer)
-    characters = "" if known.unknown not in ids else text if isinstance(text, str) else to_utf8(text).decode()
+    characters = text if isinstance(text, str) else to_utf8(text).decode()
     return [
         known.shown(token_id, start, end, characters[start:end] if token_id == known.unknown else None)
         for token_id, (start, end) in zip(ids, spans, strict=True)

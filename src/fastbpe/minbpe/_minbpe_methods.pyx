@@ -108,12 +108,14 @@ cdef class Methods:
             TypeError: ids is not iterable.
         """
         decoder = self._parts()[2]
+        if type(ids) is not list and hasattr(ids, "__next__"):
+            ids = list(ids)  # an iterator: after an error, the ids are read again
         try:
             return decoder.decode(ids, "replace")
         except InvalidTokenError as error:
             raise _invalid(decoder, ids, error) from None
         except TypeError:  # an id that is a number of another type, or `ids` is bytes
-            return decoder.decode(self._numbers(ids), "replace")
+            return self._decode(self._numbers(ids))
 
     cdef list _numbers(self, ids):
         """Return ids of any type as ints: minbpe looks them up in a dict, where 97.0 and 97 are the same key."""
@@ -136,4 +138,4 @@ cdef object _invalid(decoder, ids, error):
             decoder.token(token)
         except InvalidTokenError:
             return InvalidIdError(f"invalid token id: {token}")
-    return error  # `ids` was an iterator and is exhausted
+    return error  # another thread has changed `ids`

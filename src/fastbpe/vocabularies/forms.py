@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from fastbpe._utils.short_reprs import fields_repr
 from fastbpe.vocabularies.material import Described, Kind, Material, decoded
@@ -30,12 +31,8 @@ def group_forms(material: Material) -> dict[str, list[list[int]]]:
     return {
         "case": _grouped(texts, str.casefold),
         "space": _grouped(texts, lambda text: text[1:] if text[:1] == " " and len(text) > 1 else text),
-        "normalization": _grouped(texts, _normalized),
+        "normalization": _grouped(texts, partial(unicodedata.normalize, "NFKC")),
     }
-
-
-def _normalized(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
 def _grouped(texts: Iterable[tuple[int, str]], form: Callable[[str], str]) -> list[list[int]]:

@@ -155,7 +155,8 @@ class ByteSearch:
         The first texts may be whole pieces, later ones parts of pieces. If `looks.found` is False at the end,
         and the search did not reach its limit (`looks.is_over`), no text contains the token after merging.
         """
-        if not _n_continuations(token):  # can anything follow the token at all?
+        # Can anything follow the token at all? If not, all tokens before it would be looked at for nothing.
+        if not _n_continuations(token):
             inside = self._read(_Place(self._language.anywhere), token)
             if inside is None or next(self._behind(token_id, inside, looks), None) is None:
                 return

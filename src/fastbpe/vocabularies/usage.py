@@ -69,6 +69,5 @@ def partial_tokens(material: Material) -> list[int]:
     return [
         i
         for i, (kind, token) in enumerate(zip(material.kinds, material.tokens, strict=True))
-        if (kind is Kind.BYTE and token[0] >= 0x80)
-        or (kind is Kind.TEXT and not (token.isascii() or decoded(token) is not None))
+        if (kind is Kind.BYTE and token[0] >= 0x80) or (kind is Kind.TEXT and decoded(token) is None)
     ]
