@@ -94,7 +94,7 @@ def _encoding_of(head: bytes) -> str | None:
     for mark, name in _ENCODINGS.items():
         if head.startswith(mark):
             return name
-    for width in (4, 2):
+    for width in (4, 2):  # of HEAD_BYTES, even if more was read ahead
         units = head[: min(len(head), HEAD_BYTES) // width * width]
         if len(units) >= _MIN_WIDE_CHARACTERS * width:
             for order, low in (("LE", 0), ("BE", width - 1)):  # low: position of the low byte in a character

@@ -69,10 +69,10 @@ def encode_sequences(
         if "finishing" in done:  # an earlier run was killed while it moved its files into place
             sink.move_into_place(done["finishing"])
         else:
-            run = Run(job, sink, merge, usable_threads(num_threads), {})  # type: ignore[arg-type]  # see encode
+            run = Run(job, sink, merge, usable_threads(num_threads), None)  # type: ignore[arg-type]  # see encode
             try:
                 done = run.go(_batches(source, base_size), files, Reporter(progress))
-            except Exception:
+            except BaseException:
                 shutil.rmtree(sink.folder, ignore_errors=True)
                 raise
             sink.finish({}, facts(job))

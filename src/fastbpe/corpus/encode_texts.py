@@ -36,7 +36,7 @@ def encode_texts(
     started = time.perf_counter()
     sink = Sink(path, job.dtype, {})
     with sink.opened(overwrite=True):
-        run = Run(job, sink, encoder, usable_threads(num_threads), {})
+        run = Run(job, sink, encoder, usable_threads(num_threads), None)
         done = run.go(_batches(texts, job), (), Reporter(False))
         sink.finish(done, facts(job))
     seconds = time.perf_counter() - started

@@ -166,15 +166,18 @@ class Run:
     Args:
         sink: the open output.
         n_threads: int – threads that encode, the calling one included.
-        done: progress to resume from; {} for a new run.
+        done: progress to resume from; {} for a new run; None: it cannot be resumed, and notes no progress.
     """
 
-    def __init__(self, job: Job, sink: Sink, encoder: Encoder, n_threads: int, done: Mapping[str, Any]) -> None:
+    def __init__(
+        self, job: Job, sink: Sink, encoder: Encoder, n_threads: int, done: Mapping[str, Any] | None
+    ) -> None:
         self._sink, self._encoder, self._n_threads = sink, encoder, n_threads
         self._n_item_bytes = DTYPES[job.dtype]
         self._must_pack = job.dtype != "uint32" or sys.byteorder != "little"
         self._before, self._after = _Marker(job.before, job.dtype), _Marker(job.after, job.dtype)
-        self._done: dict[str, Any] = {"n_bytes": 0, "n_skipped": 0, "skipped": [], **done}
+        self._can_resume = done is not None
+        self._done: dict[str, Any] = {"n_bytes": 0, "n_skipped": 0, "skipped": [], **(done or {})}
         self._skipped = Skipped()
         self._skipped.add(self._done["n_skipped"], self._done["skipped"])
         self._earlier = self._done.pop("earlier", None)  # progress at the end of the file before the current one
@@ -274,7 +277,8 @@ class Run:
             self._noted = time.monotonic()
 
     def _note(self) -> None:
-        self._sink.note(self._done if self._earlier is None else {**self._done, "earlier": self._earlier})
+        if self._can_resume:
+            self._sink.note(self._done if self._earlier is None else {**self._done, "earlier": self._earlier})
 
     def _write_out(self, writer: CallPool) -> None:
         """Let the writer, if idle, write out ids once _WRITE_OUT_BYTES are appended; not with one thread."""

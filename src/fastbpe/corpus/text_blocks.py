@@ -149,6 +149,7 @@ def held(
             yield data, True
             return
         data = data + more if data else more
+        # No cut in less than a block: the first bytes that were read ahead, or what a pipe has so far.
         at, ends = last_end(data, separator, cut if len(data) >= block else None)
         if at:
             yield data[:at], ends

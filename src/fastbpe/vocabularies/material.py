@@ -35,7 +35,8 @@ class Material:
     halves: function that returns a map from an id to the two ids that its merge joins; it may lack some ids.
     symbol_ids: list of int or None – id of each symbol, or a number above all ids if the symbol stands for several
         ids; None: symbols are ids.
-    symbols_of: function that lists the symbols that a token joins; None: they are its bytes or characters.
+    symbols_of: function that lists the symbols that a token joins; None: they are its bytes or characters. With
+        it, `symbol_ids` is None.
     prefix: bytes – mark at the start of every symbol of a piece except the first, not part of the text; b"": no
         mark.
     suffix: bytes – mark at the end of the last symbol of a piece, not part of the text; b"": no mark.

@@ -10,11 +10,13 @@ import pickle
 import random
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 import fastbpe
 from fastbpe import FormatError, InvalidTokenError, SequenceTokenizer, SpecialTokenError, TrainingError, open_ids
+from fastbpe.corpus import encode_sequences, encoding_run
 from fastbpe.id_files.verifying import verify_ids
 
 CODES = [[0, 1, 2, 3, 0, 1, 2], [3, 0, 1, 2], [], [0, 1, 0, 1]]
@@ -119,6 +121,24 @@ def test_file_that_holds_no_symbols_is_named_and_nothing_is_written(
     with pytest.raises(ValueError, match=message):
         tokenizer.encode_files(tmp_path / name, tmp_path / "out.bin", progress=False)
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_run_after_an_interrupted_one_begins_again(
+    tokenizer: SequenceTokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_killed: bool
+) -> None:
+    source, out = write(tmp_path, "a.jsonl", CODES), tmp_path / "out.bin"
+    with monkeypatch.context() as patched:
+        patched.setattr(encoding_run, "PROGRESS_INTERVAL", 0)
+        patched.setattr(encode_sequences, "BATCH_BYTES", 1)
+        patched.setattr(encoding_run.Run, "_write_out", mock.Mock(side_effect=[None, KeyboardInterrupt]))
+        if is_killed:
+            patched.setattr(encode_sequences.shutil, "rmtree", mock.Mock())
+        with pytest.raises(KeyboardInterrupt):
+            tokenizer.encode_files(source, out, num_threads=1, progress=False)
+    assert out.with_name("out.bin.partial").exists() == is_killed
+    assert tokenizer.encode_files(source, out, progress=False).n_documents == len(CODES)
+    assert [document.tolist() for document in open_ids(out)] == [*map(tokenizer.encode, CODES)]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
