@@ -149,8 +149,9 @@ class Sink:
         self.n_ids = self.n_documents = 0
 
     def is_finishing(self) -> bool:
-        """Tell whether an earlier run wrote all ids and was interrupted while it moved the files into place."""
-        return "finishing" in self._read_progress()
+        """Tell whether this run wrote all ids before, and was interrupted while it moved the files into place."""
+        progress = self._read_progress()
+        return "finishing" in progress and progress.get("run") == self._settings
 
     # Beginning
 
@@ -220,8 +221,7 @@ class Sink:
                     return self._checked(progress)
             is_finishing = "finishing" in progress
             # If nothing was noted, a resumed run would drop all ids anyway.
-            has_nothing = not is_finishing and not progress.get("n_ids") and not progress.get("n_documents")
-            overwrite = overwrite or has_nothing
+            overwrite |= not is_finishing and not progress.get("n_ids") and not progress.get("n_documents")
             valid = None if overwrite or is_finishing else self._valid_progress(progress, former, self._settings)
             if valid is not None:
                 # before run.json changes: this progress is valid for the former settings too

@@ -11,6 +11,7 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer, merge_shards, open_ids
+from fastbpe._utils import file_locks
 from helpers.sampling import some
 
 SUFFIXES = (".bin", ".npy", ".idx", ".parquet", ".arrow")
@@ -92,6 +93,27 @@ def test_runs_that_differ_are_refused_and_nothing_is_written(code_tokenizer: Tok
     with pytest.raises(ValueError, match="is both the output and an input"):
         merge_shards([raw, raw.with_name("raw2.npy")], raw, overwrite=True)
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_merge_killed_while_it_moved_files_is_ended_only_by_the_same_merge(
+    code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = (write_run(code_tokenizer, texts, tmp_path / f"{i}.bin") for i, texts in enumerate(RUNS[:2]))
+    replace, out = file_locks.replace, tmp_path / "out.bin"
+
+    def stop(source: Path, target: Path) -> None:
+        if target == out:
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(file_locks, "replace", stop)
+        with pytest.raises(KeyboardInterrupt):
+            merge_shards(one, out, progress=False)
+    with pytest.raises(FileExistsError, match=r"out\.bin\.offsets exists; to replace it"):
+        merge_shards(two, out, progress=False)
+    merge_shards(one, out, progress=False)
+    assert out.read_bytes() == one.read_bytes()
 
 
 def test_run_given_twice_is_said(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
