@@ -85,6 +85,7 @@ class Listing:
         found: list[AnyPath] = []
         left_out: list[AnyPath] = []
         below: list[AnyPath] = [*folder.rglob("*")]
+        # By parts, so that the order is the same with the separator of Windows.
         for path in sorted(below, key=lambda path: path.parts):
             if not _hidden(path.parts[n_parts:]) and path.is_file():
                 (found if self._is_taken(path) else left_out).append(path)

@@ -146,7 +146,8 @@ class _DocumentReader:
     def at_positions(self, file: OpenFile, offset: int, n_lines: LinesBefore, n_threads: int) -> Iterator[Stretch]:
         """Yield the documents from a position on, in blocks that are read later.
 
-        Closing the generator before its end closes the file: blocks can no longer be read.
+        Closing the generator before its end closes the file: blocks can no longer be read. Without a GIL, the error
+        of another thread keeps its block until that thread runs again.
         """
         first = offset or len(self._mark())
         # 16 blocks or more per thread, so that all threads end at almost the same time, unless blocks would be
@@ -172,6 +173,7 @@ class _DocumentReader:
             file.drop(len(mark))
             offset = len(mark)
         is_first, n_lines_read = n_lines is None, 0
+        # stops: without a cut, a binary file would be read whole before its first byte is refused.
         for data, ends in held(
             file, BLOCK, self._separator, self._cut, stops=self._skip is None and self._is_text
         ):

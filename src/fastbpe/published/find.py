@@ -65,6 +65,7 @@ def is_name(text: str) -> bool:
     >>> is_name("gpt-4o"), is_name("Qwen/Qwen2-7B"), is_name("vocab.tiktoken")
     (True, True, False)
     """
+    # huggingface.co allows no ".." in a name.
     return _NAME.fullmatch(text) is not None and ".." not in text and not text.endswith(ENDINGS)
 
 

@@ -54,6 +54,11 @@ def test_missing_file_raises_when_it_is_read(folder: Path) -> None:
     assert os.fspath(raised.value.filename) == os.fspath(folder / "no.txt")
 
 
+def test_pattern_with_nul_is_not_there() -> None:
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        Corpus("a\0/*.txt")
+
+
 def test_paths_among_documents_are_listed_when_their_turn_comes(folder: Path) -> None:
     read = Corpus(iter(["first", folder / "later.txt"])).documents()
     assert next(read) == "first"

@@ -142,6 +142,13 @@ def test_file_with_wrong_hash_is_refused_and_named(here: Path) -> None:
     assert fastbpe.load("small") == PLAIN  # a correct copy in another folder is used
 
 
+def test_published_copy_has_the_published_bytes(here: Path) -> None:
+    write_file(here / "user", FILE.name, DATA.replace(b"\n", b"\r\n"))
+    assert find.published_copy(str(FILE.url), FILE.sha256) is None
+    write_file(here / "user", FILE.name)
+    assert find.published_copy(str(FILE.url), FILE.sha256) == DATA
+
+
 def test_not_found_error_tells_hash_and_command_and_counts_places(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
