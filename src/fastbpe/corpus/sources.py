@@ -146,7 +146,7 @@ class _DocumentReader:
     def at_positions(self, file: OpenFile, offset: int, n_lines: LinesBefore, n_threads: int) -> Iterator[Stretch]:
         """Yield the documents from a position on, in blocks that are read later.
 
-        Closing the generator before its end closes the file: blocks can no longer be read. Without a GIL, the error
+        Closing the generator before its end closes the file: blocks can no longer be read. Without a GIL, an error
         of another thread keeps its block until that thread runs again.
         """
         first = offset or len(self._mark())
