@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             status: int = args.run(args) or 0
         streams.flush()
         return status
-    except streams.ClosedPipeError:
+    except streams.ReaderGone:
         streams.abandon_stdout()
         return CLOSED_PIPE
     except KeyboardInterrupt:

@@ -18,7 +18,7 @@ from fastbpe.display.visible import visible_text
 STDIN = "-"
 
 
-class ClosedPipeError(BrokenPipeError):
+class ReaderGone(BrokenPipeError):
     """Standard output is a pipe whose reader has gone, such as `head`. Any other BrokenPipeError is a failure."""
 
 
@@ -48,11 +48,11 @@ def read(name: str) -> bytes:
 
 
 def write(data: bytes) -> None:
-    """Write bytes to standard output. Raises ClosedPipeError."""
+    """Write bytes to standard output. Raises ReaderGone."""
     try:
         _bytes_of(sys.stdout, "standard output").write(data)
     except BrokenPipeError:
-        raise ClosedPipeError from None
+        raise ReaderGone from None
 
 
 def say(text: str = "") -> None:
@@ -102,7 +102,7 @@ def flush() -> None:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        raise ClosedPipeError from None
+        raise ReaderGone from None
 
 
 def abandon_stdout() -> None:
