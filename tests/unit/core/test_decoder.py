@@ -118,6 +118,8 @@ def test_negative_id_in_array_raises_invalid_token_error(tokenizer: Tokenizer) -
         (["97"], "'97' at position 0 is str"),
         ("97", "not str"),
         (b"97", "not bytes"),
+        (97, "not int"),
+        (np.int64(97), "not (numpy.)?int64"),
         (np.array([97.0]), "integers in one dimension"),
         (np.array([[97]]), "with ndim=2"),
         (np.array(97), "with ndim=0"),

@@ -101,9 +101,13 @@ cdef class IdReader:
         # A ctypes.c_int has a buffer, too, but is no sequence.
         if PyObject_CheckBuffer(ids) and PySequence_Check(ids) and not isinstance(ids, bytes):
             return self._read_buffer(ids, out, sums, unknown)
-        if isinstance(ids, (str, bytes)) or not (hasattr(ids, "__iter__") or hasattr(ids, "__getitem__")):
+        try:
+            items = None if isinstance(ids, (str, bytes)) else iter(ids)
+        except TypeError:  # also of a numpy.int64, although it has __getitem__
+            items = None
+        if items is None:
             raise TypeError(f"ids must be a sequence of integers, not {type(ids).__name__}")
-        return self._read_items(list(ids), out, sums, unknown)
+        return self._read_items(list(items), out, sums, unknown)
 
     cdef int _read_items(self, object items, Ids* out, Sums* sums, int unknown) except -1:
         """Read a list or tuple, whose items may change during the call. See _read().
