@@ -98,7 +98,7 @@ def facts(summary: FilesSummary) -> dict[str, object]:
 
 def left_out(n: int) -> str:
     """Return a phrase with the number of files in folders that were left out."""
-    return f", {n:,} {'file' if n == 1 else 'files'} in folders not read" if n else ""
+    return f", {counted(n, 'file')} in folders not read" if n else ""
 
 
 def shard(text: str) -> tuple[int, int]:

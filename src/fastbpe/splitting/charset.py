@@ -309,7 +309,7 @@ def _binary_property(loose_name: str) -> CharSet:
 
 @lru_cache(maxsize=1024)
 def _property(name: str) -> CharSet:
-    for separator in ("!=", "=", ":"):
+    for separator in ("!=", "=", ":"):  # "!=" first: it contains "="
         kind, found, value = name.partition(separator)
         if found:
             members = _named_kind(_loose(kind), _loose(value))

@@ -125,6 +125,7 @@ class _Translation:
         self.numbers: list[int] = []  # for each open group, its number if it captures, else 0
         self.n_groups = 0
         self.closed: set[int] = set()  # numbers that a back-reference may name
+        # Also found within brackets, where it is no group; then back-references are refused that need not be.
         self.has_names = _NAMED_GROUP.search(pattern) is not None
         self.names: dict[str, int] = {}
         self.skips_layout = [False]  # stack, as ignore_case: flag x

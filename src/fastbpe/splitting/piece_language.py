@@ -218,9 +218,8 @@ def _gap(branches: Iterable[_Branch]) -> _Branch:
     singles = [characters for branch in branches if branch.is_exact for characters in _single_characters(branch)]
     left = ~CharSet.from_ranges(ends for characters in singles for ends in characters.ranges)
     gap = _Branch()
-    if left:
-        gap.moves[0].append((left, 1))
-        gap.moves[1].append((left, 1))
+    gap.moves[0].append((left, 1))
+    gap.moves[1].append((left, 1))
     return gap
 
 

@@ -424,7 +424,7 @@ class _Compiler:
         """Emit a look-behind: go back by the child's width, then match it. Alternatives may differ in width."""
         branches = child.branches if isinstance(child, Alternation) else (child,)
         labels, end = [_Label() for _ in branches], _Label()
-        self._choice(*((ANYTHING.mask, label) for label in labels))
+        self._choice(*((ANYTHING.mask, label) for label in labels))  # the next byte tells nothing of those before
         for branch, label in zip(branches, labels, strict=True):
             n_chars = width(branch)
             if n_chars is None or n_chars > MAX_LOOK_BEHIND_CHARS:

@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from fastbpe._core.split.by_character import ByText
 from fastbpe._core.split.by_character import FixedLength as FixedLengthSplitter
 from fastbpe._core.split.composite import Regrouped, StandIns
 from fastbpe._core.split.splitter import Splitter
-from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import PatternError
 from fastbpe.patterns import PATTERNS, Pattern, as_regex
 from fastbpe.splitting.charset import CharSet
@@ -263,8 +262,6 @@ def _splitter(step: Step) -> Splitter:
 def _regrouped(pattern: str, behavior: Behavior, invert: bool = False) -> Splitter:
     if behavior == "isolated":  # `invert` changes nothing
         return make_splitter(pattern)
-    if behavior not in get_args(Behavior):
-        raise PatternError(choose_one_of("behavior", behavior, get_args(Behavior)))
     matches = make_splitter(pattern, drop_unmatched=True)
     if behavior == "removed" and invert:
         return matches
