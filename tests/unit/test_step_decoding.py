@@ -231,6 +231,8 @@ def test_streams_give_text_as_soon_as_it_is_certain() -> None:
     assert [stream.push(i) for i in (0, 0, 1, 2, 3, 1)] == ["a", " a", "b", "", "", "éb"]
     stream = of(None, ["a", "b"]).stream()
     assert [stream.push(i) for i in (0, 1)] == ["a", " b"]
+    stream = of([*BPE, FUSE], ["a</w>", "b"]).stream()
+    assert [stream.push(i) for i in (0, 1)] == ["a", " b"]
 
 
 def test_copied_streams_go_on_from_the_same_place() -> None:

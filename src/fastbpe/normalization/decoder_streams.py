@@ -57,8 +57,6 @@ class Chain:
             is_text = isinstance(step, (steps_of.Fuse, steps_of.ByteLevel))
             joins = i + 1 == len(steps) or isinstance(steps[i + 1], steps_of.Fuse)
             self.stages.append(_token_stage(step, errors, joins=joins))
-            if isinstance(self.stages[-1], _Ends):  # its items are parts of tokens
-                is_text = True
 
     def push(self, tokens: list[str]) -> str:
         """Process tokens, and return the text that they complete."""

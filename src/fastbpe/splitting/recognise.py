@@ -23,7 +23,6 @@ from fastbpe.splitting.named import NAMED, SPECS_OF_TEXTS, ScannerSpec
 from fastbpe.splitting.nodes import (
     Alternation,
     Anchor,
-    AnchorKind,
     Chars,
     Concat,
     Group,
@@ -49,21 +48,22 @@ def recognise(pattern: str | tuple[str, ...], *, drop_unmatched: bool = False) -
     >>> recognise(r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+").family
     'gpt2'
     """
-    spec = SPECS_OF_TEXTS.get(pattern)
-    if spec is None and isinstance(pattern, str):
-        try:
-            node = parse(pattern)
-            spec = _known_forms().get(_form(node)) if _looks_around(node) else None
-        except PatternError:
-            return None  # the caller, compiling it, raises the error
-    if spec is None and not isinstance(pattern, str) and len(pattern) == len(_DEEPSEEK):
-        try:
-            same = all(_form(parse(a)) == _form(parse(b)) for a, b in zip(pattern, _DEEPSEEK, strict=True))
-        except PatternError:
-            return None
-        spec = NAMED["deepseek_v3"] if same else None
+    try:
+        spec = SPECS_OF_TEXTS.get(pattern) or _spec_of_form(pattern)
+    except PatternError:
+        return None  # the caller, compiling it, raises the error
     # Known patterns leave no text unmatched, so drop_unmatched changes nothing; only DeepSeek's miss controls.
     return None if spec is not None and spec.family == "deepseek" and drop_unmatched else spec
+
+
+def _spec_of_form(pattern: str | tuple[str, ...]) -> ScannerSpec | None:
+    if isinstance(pattern, str):
+        node = parse(pattern)
+        return _known_forms().get(_form(node)) if _looks_around(node) else None
+    if len(pattern) != len(_DEEPSEEK):
+        return None
+    same = all(_form(parse(a)) == _form(parse(b)) for a, b in zip(pattern, _DEEPSEEK, strict=True))
+    return NAMED["deepseek_v3"] if same else None
 
 
 def _looks_around(node: Node) -> bool:
@@ -164,19 +164,16 @@ def _sequence(node: Node) -> Form:
 
 
 def _never_gives_back(repeat: Repeat, rest: list[Node]) -> bool:
-    """Tell whether a greedy repetition never needs to backtrack for the rest to match."""
+    """Tell whether a greedy repetition surely never needs to backtrack for the rest to match."""
     taken = _set_of(repeat.child)
     if taken is None:
         return False
     for part in rest:
-        if isinstance(part, Anchor) and part.kind is AnchorKind.TEXT_END:
+        if isinstance(part, Anchor):  # `$`: no known pattern has another anchor
             return True
-        optional = isinstance(part, Repeat) and part.minimum == 0
         characters = _set_of(part.child if isinstance(part, Repeat) else part)
         if characters is None or taken & characters:
             return False
-        if not optional:
-            return True
     return True
 
 

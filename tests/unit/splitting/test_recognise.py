@@ -36,6 +36,8 @@ def test_named_pattern_has_a_scanner(name: str) -> None:
         (GPT2.replace("'s|'t|'re|'ve|'m|'ll|'d", "(?:'re|'s|'d|'m|'t|'ve|'ll)"), "gpt2"),
         (f"(?:{GPT2})", "gpt2"),
         (f"({GPT2})", "gpt2"),
+        (GPT2.replace("'s|'t|'re|'ve|'m|'ll|'d", "'(s|t|re|ve|m|ll|d)"), "gpt2"),
+        (GPT2.replace(r" ?\p{L}+", r"( ?)(\p{L}+)"), "gpt2"),
         (GPT2.replace(r"\s+(?!\S)", r"\s++$|\s+(?!\S)"), "gpt2"),
         (GPT2.replace(r"\s+(?!\S)|\s+", r"\s+(?!\S)|\s"), "gpt2"),
         (LLAMA3.replace("]?", "]?+").replace("{1,3}", "{1,3}+").replace("[\\r\\n]*", "[\\r\\n]*+"), "llama3"),
@@ -77,6 +79,11 @@ def test_equivalent_spellings_are_recognised(spelling: str, name: str) -> None:
         O200K.replace(r"\p{Lt}", ""),
         O200K.replace("*[", "*+["),
         r"\p{L}+",
+        GPT2.replace(r" ?\p{L}+", r" ?\p{L}+(?:a+|b+)"),
+        GPT2.replace(r" ?\p{L}+", r" ?\p{L}++(?:ab)+"),
+        GPT2.replace(r" ?\p{L}+", r" ?\p{L}++[0-9]"),
+        GPT2.replace(r" ?\p{L}+", r" ?(?:ab)++\p{L}"),
+        GPT2.replace(r" ?\p{L}+", r" ?\p{L}++(?!a)"),
     ],
 )
 def test_patterns_of_other_meaning_are_not_recognised(pattern: str) -> None:
