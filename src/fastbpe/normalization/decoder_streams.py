@@ -120,23 +120,22 @@ class _Tokens(Stage):
 class _Ends(Stage):
     """Stage that changes each token by itself, and the last token differently.
 
-    It returns at once the part of a result that does not depend on whether the token is the last.
+    It returns at once the part of a result that does not depend on whether the token is the last. No step treats
+    both the first and the last token differently.
     """
 
     def __init__(self, step: EachToken) -> None:
         self._step = step
-        self._is_first = True
         self._rest = ("", "")  # rest of the token before, if it is not the last one, and if it is
 
     def push(self, items: list[str]) -> list[str]:
         made: list[str] = []
         for token in items:
-            [inner] = self._step.forms([token], self._is_first, False)
-            [last] = self._step.forms([token], self._is_first, True)
+            [inner] = self._step.forms([token], False, False)
+            [last] = self._step.forms([token], False, True)
             n = _n_equal(inner, last)
             made += [self._rest[0], inner[:n]]
             self._rest = inner[n:], last[n:]
-            self._is_first = False
         return made
 
     def finish(self) -> list[str]:

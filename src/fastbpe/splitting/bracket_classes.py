@@ -37,14 +37,10 @@ def parse_class(cursor: Cursor, ignore_case: bool) -> CharSet:
     cursor.enter(start)
     cursor.at += 1
     negative = cursor.eat("^")
-    total: CharSet | None = None
-    operator = ""
-    while True:
-        operand = _operand(cursor, start, ignore_case, first=total is None)
-        total = operand if total is None else _combine(total, operator, operand)
-        if cursor.eat("]"):
-            break
+    total = _operand(cursor, start, ignore_case, first=True)
+    while not cursor.eat("]"):
         operator = cursor.take() + cursor.take()
+        total = _combine(total, operator, _operand(cursor, start, ignore_case, first=False))
     cursor.leave()
     return cursor.spend(~total if negative else total, start)
 

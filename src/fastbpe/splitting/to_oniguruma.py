@@ -16,8 +16,6 @@ from fastbpe.splitting.syntax import parse
 
 _ATOM = re.compile(r"\\[pP]\{[^}]*\}|\\x\{[^}]*\}|\\.|[\s\S]")
 _POSSESSIVE_COUNT = re.compile(r"(\{[0-9]*,?[0-9]*\})\+")
-_GROUP_HEAD = re.compile(r"\?[^:()=!>]*[:=!>]?")  # as in (?: (?<= (?> (?<name> (?i-s:
-_REPEATED = re.compile(r"[*+?][+?]?|\{[0-9]*,?[0-9]*\}\??")
 
 
 def to_oniguruma(pattern: str) -> str:
@@ -46,25 +44,18 @@ def _translated(pattern: str, as_group: bool) -> str:
     """
     out: list[str] = []
     opened: list[int] = []  # where each open group begins in `out`
-    last = at = 0  # last: where the last atom begins in `out`
+    last = at = 0  # last: where the last atom begins in `out`; other quantifiers count as atoms, too
     while at < len(pattern):
         counted = _POSSESSIVE_COUNT.match(pattern, at)
-        repeated = counted or _REPEATED.match(pattern, at)
         if counted is not None:
             out[last:] = ["(?>", *out[last:], counted[1], ")"] if as_group else [*out[last:], counted[1]]
-        elif repeated is not None:
-            out.append(repeated[0])
-        if repeated is not None:
-            at = repeated.end()
+            at = counted.end()
             continue
         atom = _brackets(pattern, at) if pattern[at] == "[" else _ATOM.match(pattern, at)[0]  # type: ignore[index]
         at += len(atom)
         last = len(out)
         if atom == "(":
             opened.append(last)
-            head = _GROUP_HEAD.match(pattern, at)
-            atom += head[0] if head else ""
-            at += len(atom) - 1
         elif atom == ")" and opened:
             last = opened.pop()
         out.append({"$": r"\z", "^": r"\A"}.get(atom, atom))

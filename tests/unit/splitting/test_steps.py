@@ -345,6 +345,11 @@ def test_sign_after_the_head_of_a_group_is_repeated_alone(head: str, sign: str) 
     assert to_oniguruma(f"{head}{sign}{{1,3}}+)a") == f"{head}(?>{sign}{{1,3}}))a"
 
 
+def test_possessive_count_repeats_a_whole_group_and_disappears_in_known_patterns() -> None:
+    assert to_oniguruma(r"(?:a+b){1,2}+|\s") == r"(?>(?:a+b){1,2})|\s"
+    assert "(?>" not in to_oniguruma(str(PATTERNS["cl100k"]))
+
+
 def test_steps_after_byte_level_see_gpt2_characters() -> None:
     text = "ab ²ಲ\n1"
     steps = [ByteLevel(use_regex=False), Digits(individual_digits=True)]

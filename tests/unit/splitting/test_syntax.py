@@ -90,6 +90,7 @@ def test_character_set_is_parsed(pattern, members):
         (r"\S", ~CharSet.white_space()),
         (r"[^\S]", CharSet.white_space()),
         (r"\H", ~CharSet.of("0123456789abcdefABCDEF")),
+        ("[-]", CharSet.of("-")),
         ("[[:^alpha:]]", ~CharSet.from_ranges([(65, 90), (97, 122)])),
         ("(?i)[[:upper:]]", CharSet.from_ranges([(65, 90)]).case_closure()),
         (r"(?i)\P{Lu}", ~CharSet.category("Lu").case_closure()),
@@ -305,6 +306,7 @@ def test_set_of_500_000_ranges_is_refused_within_a_second():
 
 
 def test_deepest_allowed_nesting_is_parsed():
+    parse("[a]" * (MAX_NESTING + 1))  # side by side, not nested
     limit = sys.getrecursionlimit()
     node = parse("(" * MAX_NESTING + "a+b|c" + ")" * MAX_NESTING)
     assert not can_match_empty(node)
