@@ -266,12 +266,14 @@ def _flat(node):
         ("(?#a", 0, "the comment is not closed"),
         (r"\K", 0, r"\K is not an escape here"),
         (r"\G", 0, r"\G is not an escape here"),
+        (r"a\x4g", 1, "hex digits"),
+        (r"a\x{000000041}", 1, "hex digits"),
     ],
 )
 def test_error_names_the_position_and_the_expectation(pattern, position, says):
     with pytest.raises(PatternError) as raised:
         parse(pattern)
-    assert f"position {position} " in str(raised.value)
+    assert f"position {position} (near {pattern[max(0, position - 12) : position + 12]!r})" in str(raised.value)
     assert says in str(raised.value)
     assert isinstance(raised.value, ValueError)
 
