@@ -304,6 +304,8 @@ def _finder_of(
 ) -> SpecialMatcher:
     """Return a matcher for added tokens. texts: text by which each token is found.
 
+    Flags without effect are left out, because a matcher without flags is faster.
+
     blank_flags: flags to add for tokens with lstrip or rstrip: _PYTHON_BLANKS or 0.
     then: matcher for the normalized text between the found tokens; None: find no tokens there.
     """

@@ -88,7 +88,7 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
         make = CharacterJoining if a.mode == "character" else ByteJoining
         joining = make(a, b, lambda model: remade(a, model))
     joined, added, dropped = joining.joined()
-    reordered = joining.reordered(joined, added)
+    reordered = joining.reordered(joined)
     # An id of b may be an added token and an ordinary one, which has its new id already.
     with_names = extended(joined, [token._replace(id=added.get(token.id, NEXT)) for token in names])
     known = family_of(with_names).known_tokens()

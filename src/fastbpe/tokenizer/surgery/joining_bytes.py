@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.table_builder import build_tables
@@ -90,16 +90,12 @@ class ByteJoining:
         """Return the ids of each text; no ids for a text that the tokenizer cannot encode."""
         return tokenizer.encode_ordinary_batch(texts)
 
-    def reordered(self, joined: Tokenizer, added: Mapping[int, int]) -> list[int]:
+    def reordered(self, joined: Tokenizer) -> list[int]:
         """Return the ids in b of the smallest set of tokens without which the others merge in b's order."""
-        if self._by_ranks:
-            new_ids = {i: new for i, new in {**self.common, **added}.items() if len(self._of_b[i]) > 1}
-            ranked = sorted(new_ids)
-            return sorted(ranked[position] for position in displaced([new_ids[i] for i in ranked]))
         place: dict[bytes, int] = {}  # token → index of its first merge in the joined list
         for number, (left, right) in enumerate(self._pairs(joined)):
             place.setdefault(left + right, number)
-        own = {token: i for i, token in reversed([*enumerate(self._of_b)])}
+        own = {token: i for i, token in reversed([*enumerate(self._of_b)])}  # of equal tokens, the lowest id
         tokens = dict.fromkeys(left + right for left, right in self._pairs(self._b) if left + right in place)
         listed = [*tokens]
         return sorted(own[listed[position]] for position in displaced([place[token] for token in listed]))

@@ -85,13 +85,12 @@ class PieceJoining:
         self._places = {piece: number for number, level in enumerate(levels) for piece in level}
         return self._make(model), added, sorted((*self.left_out, *unreachable))
 
-    def reordered(self, joined: Tokenizer, added: Mapping[int, int]) -> list[int]:
+    def reordered(self, joined: Tokenizer) -> list[int]:
         """Return the ids in b of the smallest set of pieces without which the others merge in b's order."""
-        listed = [self._of_b[piece] for level in _levels(self._b) for piece in level]
-        pieces = self._b.pieces
-        listed = [i for i in listed if i in added or i in self.common]
-        listed = [i for i in listed if len(characters(pieces[i])) > 1 and pieces[i] in self._places]
-        return sorted(listed[position] for position in displaced([self._places[pieces[i]] for i in listed]))
+        pieces = (piece for level in _levels(self._b) for piece in level)
+        listed = [piece for piece in pieces if len(characters(piece)) > 1 and piece in self._places]
+        positions = displaced([self._places[piece] for piece in listed])
+        return sorted(self._of_b[listed[position]] for position in positions)
 
     def _reachable(
         self, model: CodePointModel, made: Mapping[int, tuple[int, int]], new: Sequence[bytes]

@@ -53,7 +53,7 @@ class ByteRemoval:
         ids = [i for i, token in enumerate(self._tokens) if token]
         if not self._by_ranks:
             base = self._base()
-            ids = [*(i for i in ids if i in base and i not in self.makers), *self.makers, *ids]
+            ids = [*(i for i in ids if i in base), *self.makers, *ids]
         return [*dict.fromkeys((*ids, *sorted(self._names.values())))]
 
     @cached_property
