@@ -115,6 +115,7 @@ class StepDecoding:
         skip: bool = False,
     ) -> list[str]:
         _check(errors, num_threads)
+        # A list of lists, as most batches are, needs no call of `listed` for each.
         sequences = batch if type(batch) is list and {*map(type, batch)} == {list} else [*map(listed, batch)]
         if self._plan is not None:
             # The loop below raises an error again, with the index of its sequence, or decodes with the steps.
@@ -196,11 +197,10 @@ class StepDecoding:
             and not isinstance(plan.as_bytes, ByteFallback)
             and self._bytes_of([REPLACEMENT]) == [REPLACEMENT.encode()]  # the reader's text of an unknown id
         )
-        reader = self._skipping if skip and is_plain else self._decoder if is_plain else self._spelled
         if is_plain:
-            return StreamDecoder(reader, errors, unknown_ids)
+            return StreamDecoder(self._skipping if skip else self._decoder, errors, unknown_ids)
         spelling = partial(self._spelling, unknown_ids=unknown_ids, skip=skip)
-        return StreamDecoder(reader, errors, unknown_ids, steps=IdStream(self._steps, spelling, errors))
+        return StreamDecoder(self._spelled, errors, unknown_ids, steps=IdStream(self._steps, spelling, errors))
 
     def skipping(self) -> SkippingDecoding:
         return SkippingDecoding(self)
