@@ -5,6 +5,9 @@ from __future__ import annotations
 import random
 import re
 
+import pytest
+
+from fastbpe import Tokenizer
 from fastbpe._core.cache.two_phases import superword_ids
 from fastbpe._core.merge.table_builder import build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
@@ -34,3 +37,21 @@ def test_random_tokens_give_the_ids_that_a_search_finds() -> None:
         assert found(tokens) == superwords(tokens), tokens
         n_found += bool(superwords(tokens))
     assert n_found > 50
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text", "ids"),
+    [
+        (
+            [b" cc", b"c ", b" c"],
+            "c cc",
+            [257, 99, 99],
+        ),  # the merge before "c " joins " c", which is made after it
+        ([b"aaa", b"a ", b"a b"], "aaa", [256]),  # no merge makes "aaa", only a look-up of the whole piece
+    ],
+)
+def test_merges_around_the_first_superword_have_the_order_of_ranks(
+    tokens: list[bytes], text: str, ids: list[int]
+) -> None:
+    ranks = {bytes([byte]): byte for byte in range(256)} | {token: 256 + i for i, token in enumerate(tokens)}
+    assert Tokenizer.from_ranks(ranks, pattern=None).encode(text) == ids

@@ -68,13 +68,13 @@ def _of_whole_words(vocabulary: Vocabulary, model: Model, supermerges: Supermerg
         raise VocabularyError("two supermerges join the same two tokens")
     superwords = _superwords(vocabulary, merges, supermerges.merges)
     words = {i for i, token in enumerate(tokens) if len(token) == 1}
-    words |= {merged for _, _, merged in model.merge_list() or ()}
+    words |= {merged for _, _, merged in model.merge_list() or ()}  # listed: `or` only tells the type checker so
     joins = None if words & {merged for _, _, merged in merges} else _joins(merges)
     if joins is not None:
         return TwoPhases(vocabulary, joins, superwords=superwords, joins_pieces=True)
     # Some superword may consist of several sequences of words, so any two parts may be neighbours.
     members = {part for left, right, _ in merges for part in (left, right)}
-    return TwoPhases(vocabulary, array("Q"), superwords=superwords, joins_pieces=True, members=sorted(members))
+    return TwoPhases(vocabulary, array("Q"), superwords=superwords, joins_pieces=True, members=[*members])
 
 
 def _merges(vocabulary: Vocabulary, model: Model) -> list[Merge] | None:
@@ -106,7 +106,7 @@ def _joins(merges: Sequence[Merge]) -> array[int] | None:
         behind, last = made.get(right, (right, right))
         joins.add(before << 32 | behind)
         made[merged] = first, last
-    return array("Q", sorted(joins))
+    return array("Q", joins)
 
 
 def _superwords(vocabulary: Vocabulary, merges: Iterable[Merge], packed: Buffer) -> Vocabulary:
