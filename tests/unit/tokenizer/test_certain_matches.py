@@ -19,6 +19,8 @@ TEXTS = ["".join(letters) for n in range(1, 5) for letters in product("abc", rep
         (r"[^a]|a{2}", "a"),
         (r"[^a]|a?+[ab]", "a"),
         (r"[^a]|(?>a?)[ab]", "a"),
+        (r"[^a]|(?>a?b?)a", "a"),
+        (r"[^a]|(?:(?>a?b?)){1,2}a", "a"),
         (r"[^ab]|(a)b\1", "a"),
         (r"[^a]|a?[ab]", ""),
         (r"[^a]|[bc]?+a", ""),
