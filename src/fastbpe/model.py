@@ -433,7 +433,7 @@ class CodePointModel(_CodePointFields):
     def templates(self) -> Templates:
         """The ids around texts. Without a template: the bos control symbol before each text, if the model has it.
 
-        These are the ids that transformers adds by default: add_bos_token=True, add_eos_token=False.
+        Llama 2, Mistral and Gemma were trained on such texts, and their own programs encode them so.
         """
         if self.template is None:
             bos = self.control_id("bos")

@@ -188,3 +188,28 @@ def test_cohere_adds_tokens_of_roles_again_without_flags(
     ours, theirs = fastbpe.load(tmp_path), transformers.AutoTokenizer.from_pretrained(tmp_path)
     text = "a <PAD> b"
     assert ours.encode(text, allowed_special="all") == theirs.encode(text, add_special_tokens=False)
+
+
+@pytest.mark.parametrize("class_name", ["Llama", "CodeLlama", "PreTrained"])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"pad_token": "<unk>"},
+        {"add_bos_token": True, "add_eos_token": True},
+        {"add_bos_token": True, "bos_token": None},
+        {"add_bos_token": True, "bos_token": "</s>", "add_eos_token": True, "eos_token": "▁"},
+        {"add_eos_token": True, "eos_token": "<new>", "add_bos_token": False},
+        {"add_bos_token": True, "bos_token": "<unk>"},
+    ],
+)
+def test_tokens_around_texts_of_a_model_file_are_those_of_transformers(
+    class_name: str, config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    made = fastbpe.train(["a cat", "the dog"], vocab_size=40, mode="codepoint", hard_vocab_limit=False)
+    made.export(tmp_path / "tokenizer.model")
+    config = {"tokenizer_class": f"{class_name}Tokenizer", **config}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    ours, theirs = fastbpe.load(tmp_path), transformers.AutoTokenizer.from_pretrained(tmp_path)
+    for texts in (("a cat",), ("a cat", "the dog")):
+        assert ours.encode_with_template(*texts) == theirs.encode(*texts)

@@ -178,7 +178,10 @@ def _read_files(
     else:
         model = _read_beside(paths[0], pattern, special_tokens, kept)
     is_bare = len(paths) == 2 or not paths[0].endswith((".json", ".fbpe", ".gguf"))
-    return tokenizer_config.with_own_tokens(model, where, named, is_bare=is_bare)
+    # Of the classes of transformers, only this one puts bos before texts if tokenizer_config.json does not say so.
+    # Without that file, a sentencepiece model is used as its own library's users do.
+    puts_bos = is_sentencepiece and (name == "CodeLlama" or not config)
+    return tokenizer_config.with_own_tokens(model, where, named, is_bare=is_bare, puts_bos=puts_bos)
 
 
 def _read_by_class(

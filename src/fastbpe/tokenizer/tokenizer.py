@@ -1176,8 +1176,8 @@ class Tokenizer(TokenizerBase):
         """Ids before a text, and ids after it, such as `<s>` and `</s>`; `encode` does not add them by default.
 
         A tokenizer.json contains them. A sentencepiece `.model` does not: its template is the bos token before a
-        text and nothing after it, as in transformers. In a folder, other files may change that: they may name a
-        class that has its own template, such as T5's, or set `add_bos_token` or `add_eos_token`.
+        text and nothing after it. In a folder with a `tokenizer_config.json`, the template is as in transformers:
+        its class has one, as T5's, or `add_bos_token` and `add_eos_token` decide, which are false by default.
 
         >>> Tokenizer.from_merges([], pattern=None).template
         ([], [])

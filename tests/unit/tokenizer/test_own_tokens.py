@@ -200,10 +200,19 @@ def test_role_named_for_a_missing_token_adds_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("flags", "expected"),
-    [({}, ([1], [])), ({"add_eos_token": True}, ([1], [2])), ({"add_bos_token": False}, ([], []))],
+    [
+        ({}, ([1], [])),
+        ({"add_eos_token": True}, ([], [2])),
+        ({"add_bos_token": False}, ([], [])),
+        ({"tokenizer_class": "LlamaTokenizer"}, ([], [])),
+        ({"tokenizer_class": "CodeLlamaTokenizer"}, ([1], [])),
+        ({"tokenizer_class": "CodeLlamaTokenizer", "bos_token": None}, ([], [])),
+        ({"add_bos_token": True, "bos_token": "</s>"}, ([2], [])),
+        ({"add_eos_token": True, "eos_token": "<unk>"}, ([], [0])),
+    ],
 )
 def test_tokenizer_config_decides_about_bos_and_eos(
-    flags: dict[str, bool], expected: tuple[list[int], list[int]], tmp_path: Path
+    flags: dict[str, Any], expected: tuple[list[int], list[int]], tmp_path: Path
 ) -> None:
     model().export(tmp_path / "tokenizer.model", format="sentencepiece")
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(flags))

@@ -37,14 +37,16 @@ _FLAGS = ("content", "lstrip", "normalized", "rstrip", "single_word", "special")
 
 
 def with_own_tokens(
-    model: Model | CodePointModel, path: str, named: NamedTokens, *, is_bare: bool
+    model: Model | CodePointModel, path: str, named: NamedTokens, *, is_bare: bool, puts_bos: bool = False
 ) -> Model | CodePointModel:
     """Return a model from a folder, with token roles, chat templates and ids around texts from the other files.
 
     Roles that no file names come from the ids in a generation_config.json; of several ids, the first is used.
 
-    is_bare: the format of the tokenizer's file cannot define the ids around texts. Only then do add_bos_token and
-        add_eos_token have an effect.
+    Args:
+        is_bare: the format of the tokenizer's file cannot define the ids around texts. Only then do add_bos_token
+            and add_eos_token have an effect.
+        puts_bos: the default of add_bos_token.
 
     Raises:
         FormatError: a file is damaged, or a token that the class puts around texts is missing.
@@ -60,19 +62,16 @@ def with_own_tokens(
         return _between(model, where, config, named.settings.processor, is_bare=is_bare)
     if isinstance(model, Model) and named.settings is not None and named.settings.has_prompt and is_bare:
         return _after_prompt(model, where, config)
-    if not is_bare or not (isinstance(model, Model) or model.template is None):
-        return model
-    # A sentencepiece model puts bos before texts if no file says otherwise.
-    defaults = [isinstance(model, CodePointModel), False]
-    adds = [config.get("add_bos_token", defaults[0]), config.get("add_eos_token", defaults[1])]
+    if not is_bare or any(model.template or ()):
+        return model  # a native file may be named tokenizer.model
+    adds = [config.get("add_bos_token", puts_bos), config.get("add_eos_token", False)]
     for key, value in zip(("add_bos_token", "add_eos_token"), adds, strict=True):
         if not isinstance(value, bool):
             raise FormatError(f"{where / CONFIG}: {key}: must be true or false, not {value!r:.60}")
-    if adds == defaults:
-        return model
-    bos, eos = (
-        _special_id(model, role) if isinstance(model, Model) else model.control_id(role) for role in ("bos", "eos")
-    )
+    if isinstance(model, Model):
+        bos, eos = (_special_id(model, role) for role in ("bos", "eos"))
+    else:
+        bos, eos = (_codepoint_id(model, role, named) for role in ("bos", "eos"))
     before = (bos,) if adds[0] and bos is not None else ()
     behind = (eos,) if adds[1] and eos is not None else ()
     if isinstance(model, Model):
@@ -137,10 +136,27 @@ def _special_id(model: Model, role: str) -> int | None:
     return model.special_tokens.get(model.roles.get(role, ""))
 
 
+def _codepoint_id(model: CodePointModel, role: str, named: NamedTokens) -> int | None:
+    """Return the id of the token that the files name for a role, or else of the model's control symbol.
+
+    None: the files set the role to null, or there is no such token.
+    """
+    if role in named.silenced:
+        return None
+    if role not in named.roles:
+        return model.control_id(role)
+    name = named.roles[role]
+    ids = {token.content: token.id for token in model.added_tokens}
+    pieces = model.pieces
+    encoded = name.encode("utf-8", "surrogateescape")
+    return ids[name] if name in ids else pieces.index(encoded) if encoded in pieces else None
+
+
 def _generation_roles(model: Model | CodePointModel, config: Mapping[str, Any]) -> dict[str, str]:
     """Return role → token for the ids of a generation_config.json.
 
-    Ids without a special or added token, and roles that the model already has, are left out.
+    Ids without a special or added token, and roles that the model already has, are left out. A role that another
+    file sets to null is missing, as in `Tokenizer.roles`.
     """
     found: dict[str, str] = {}
     for role in ("bos", "eos", "pad"):
