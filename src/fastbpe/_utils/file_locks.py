@@ -35,8 +35,8 @@ def has_locks() -> bool:
 
 
 def keeps_open_files() -> bool:
-    """Tell whether this system refuses to rename or remove a file that is open."""
-    return fcntl is None
+    """Tell whether this system, Windows, refuses to rename or remove a file that is open."""
+    return msvcrt is not None
 
 
 def lock(file: int) -> None:

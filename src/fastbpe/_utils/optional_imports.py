@@ -25,13 +25,17 @@ def require_numpy(method: str) -> Any:
 def require_pyarrow(path: object, kind: str) -> Any:
     """Import pyarrow, or raise an ImportError that says what to install.
 
+    pyarrow loads its modules ipc and types itself; for parquet files, this loads pyarrow.parquet, too.
+
     Args:
         path: the file that needs it, for the error.
         kind: str – its format, "parquet" or "arrow".
     """
     try:
         import pyarrow
-        import pyarrow.parquet
+
+        if kind == "parquet":
+            import pyarrow.parquet
     except ImportError:
         name = "Arrow" if kind == "arrow" else kind
         raise ImportError(f"{path}: {name} files need pyarrow: pip install pyarrow") from None

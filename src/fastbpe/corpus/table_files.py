@@ -132,7 +132,9 @@ class _Table:
             batch.validate()
             column = batch.column(batch.schema.get_field_index(way[0]))
             if len(way) > 1:
-                column = self.arrow.compute.struct_field(column, list(way[1:]))
+                from pyarrow import compute  # pyarrow itself does not load it
+
+                column = compute.struct_field(column, list(way[1:]))
             column = column if prepare is None else prepare(column)
             column.validate(full=True)
             for start in range(0, len(column), n):

@@ -1,4 +1,4 @@
-"""Offsets in Arrow data that point outside: an error, because reading them would end the process."""
+"""Columns of tables. Offsets in Arrow data that point outside are an error: reading them would end the process."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow
+import pyarrow.parquet
 import pytest
 
 import fastbpe
 from fastbpe import FormatError, SequenceTokenizer, Tokenizer
 from fastbpe.cluster.arrow_columns import rows_of
 from fastbpe.id_files.verifying import verify_ids
+from helpers.child_processes import run_python
 
 LENGTHS = (11, 5, 7)
 LISTS = [[97 + i] * length for i, length in enumerate(LENGTHS)]
@@ -79,3 +81,19 @@ def test_wrong_offset_in_an_array_of_ids_is_a_value_error() -> None:
     table = damaged_column(pyarrow.array(LISTS, pyarrow.list_(pyarrow.uint32())))
     with pytest.raises(ValueError, match="offset"):
         TOKENIZER.decode_batch(table.column("x"))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_fresh_process_reads_a_field_of_a_struct_and_loads_parquet_if_needed(tmp_path: Path, kind: str) -> None:
+    path, table = tmp_path / f"a.{kind}", pyarrow.table({"doc": [{"text": "one"}, {"text": "two"}]})
+    if kind == "parquet":
+        pyarrow.parquet.write_table(table, path)
+    else:
+        with pyarrow.ipc.new_file(str(path), table.schema) as writer:
+            writer.write_table(table)
+    said = run_python(
+        "import fastbpe, sys; counts = fastbpe.count_pieces(sys.argv[1], text_field='doc.text');"
+        "print(counts.n_bytes, 'pyarrow.parquet' in sys.modules)",
+        str(path),
+    )
+    assert said == f"6 {kind == 'parquet'}\n"
