@@ -40,9 +40,9 @@ def divide(
         with open_table(path, path, kind) as table:
             n_rows = table.n_rows or 0  # a parquet file always says it
         first, last = (-(-place * n_rows // size) for place in (start, end))  # rounded up
-        return FilePart(path, kind, "", first, last) if first < last else None
+        return FilePart(path, kind, "", first, last, size / n_rows) if first < last else None
     n_bytes = unpacked_size(path, packing)
     mark = b"\n" if kind == "jsonl" or separator is None else to_utf8(separator)
     # rounded down, because `cuts` moves positions forward
     first, last = cuts(path, packing, mark, [place * n_bytes // size for place in (start, end)], n_bytes)
-    return FilePart(path, kind, packing, first, last) if first < last else None
+    return FilePart(path, kind, packing, first, last, size / n_bytes) if first < last else None

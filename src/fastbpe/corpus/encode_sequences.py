@@ -14,6 +14,7 @@ from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.encoding_run import BATCH_BYTES, BATCH_TEXTS, Batch, Encoded, Job, Run, facts
 from fastbpe.corpus.file_encoding import FilesSummary
+from fastbpe.corpus.file_parts import stored_size
 from fastbpe.corpus.sinks import Sink, check_absent
 from fastbpe.errors import FormatError
 
@@ -50,8 +51,8 @@ def encode_sequences(
     """Encode each sequence as a document into a new file.
 
     Args:
-        source: (place of the sequence for errors, the sequence, number of bytes of all files read up to there)
-            for each sequence.
+        source: (place of the sequence for errors, the sequence, bytes of the files before the sequence's file) for
+            each sequence.
         files: the files of the sequences, for the total of the progress bar.
         job: settings that decide the bytes of the output; its settings for reading have no effect.
         base_size: number of symbols; each must be below it.
@@ -71,7 +72,8 @@ def encode_sequences(
         else:
             run = Run(job, sink, merge, usable_threads(num_threads), None)  # type: ignore[arg-type]  # see encode
             try:
-                done = run.go(_batches(source, base_size), files, Reporter(progress))
+                n_stored = sum(map(stored_size, files))
+                done = run.go(_batches(source, base_size, n_stored), files, Reporter(progress))
             except BaseException:
                 shutil.rmtree(sink.folder, ignore_errors=True)
                 raise
@@ -80,7 +82,8 @@ def encode_sequences(
     return FilesSummary(out, sink.n_documents, sink.n_ids, done.get("n_bytes", 0), seconds)
 
 
-def _batches(source: Iterable[tuple[str, Any, int]], base_size: int) -> Generator[_SequenceBatch]:
+def _batches(source: Iterable[tuple[str, Any, int]], base_size: int, n_stored: int) -> Generator[_SequenceBatch]:
+    """Read all sequences, in batches. n_stored: bytes of all files."""
     batch = _SequenceBatch(base_size)
     for where, sequence, n_read in source:
         try:
@@ -91,4 +94,5 @@ def _batches(source: Iterable[tuple[str, Any, int]], base_size: int) -> Generato
         if batch.size >= BATCH_BYTES or len(batch.sequences) >= BATCH_TEXTS:
             yield batch
             batch = _SequenceBatch(base_size)
+    batch.n_stored = n_stored
     yield batch

@@ -29,7 +29,7 @@ from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe._utils.progress import Phase, Reporter
 from fastbpe._utils.threads import CallerNeeded, CallPool, Future
 from fastbpe.corpus.dividing import is_divisible
-from fastbpe.corpus.file_parts import FilePart
+from fastbpe.corpus.file_parts import FilePart, stored_size
 from fastbpe.corpus.json_documents import Lines
 from fastbpe.corpus.remote import AnyPath
 from fastbpe.corpus.sinks import DTYPES, Sink
@@ -202,7 +202,7 @@ class Run:
             Exception: the first error of reading or encoding. Before an error of reading, or a FormatError, all
                 earlier batches have been written and noted.
         """
-        total = sum(path.stat().st_size for path in files)
+        total = sum(map(stored_size, files))
         with (
             reporter.phase("encoding", total, unit="B", unit_scale=True) as phase,
             closing(batches),  # closes its open file, too: the traceback of an error keeps the generator

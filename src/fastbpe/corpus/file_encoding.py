@@ -25,7 +25,7 @@ from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.document_files import formats_of, require_extras
 from fastbpe.corpus.document_formats import check_effects
 from fastbpe.corpus.encoding_run import Batch, Job, Run, facts
-from fastbpe.corpus.file_parts import FilePart
+from fastbpe.corpus.file_parts import FilePart, stored_size
 from fastbpe.corpus.listing import Listing, Path_
 from fastbpe.corpus.remote import AnyPath, absolute
 from fastbpe.corpus.sinks import Mismatch, Sink, check_absent, check_output
@@ -145,16 +145,16 @@ def _batches(
     """Read all files from the progress `done` on, in batches."""
     first = done.get("file", 0)
     offset, is_start = done.get("offset", 0), not done.get("in_document", False)
-    bytes_before = [0, *accumulate(path.stat().st_size for path in files)]  # by file: size of those before it
+    bytes_before = [0, *accumulate(map(stored_size, files))]  # by file: size of those before it
     separator = None if job.separator is None else to_utf8(job.separator)
     batch = Batch()
 
     def skip(error: FormatError) -> None:
         batch.skipped(error)  # the present batch, which gets the documents around this one
 
-    for index in range(first, len(files)):
+    for index, file in enumerate(files[first:], first):
         stretches = read(
-            files[index],
+            file,
             format=job.format,
             separator=separator,
             field=job.text_field,
@@ -182,7 +182,8 @@ def _batches(
                 "offset": stretch.offset,
                 "in_document": not is_start,
             }
-            batch.n_stored = bytes_before[index] + stretch.n_stored
+            n_stored = file.stored(stretch.n_stored) if isinstance(file, FilePart) else stretch.n_stored
+            batch.n_stored = bytes_before[index] + n_stored
             if batch.is_full:
                 yield batch
                 batch = Batch()

@@ -28,10 +28,14 @@ class FilePart(os.PathLike[str]):
     Args:
         format, packing: as in `document_files`.
         start, end: positions in its decompressed content, in bytes; or rows, if it is a table.
+        density: bytes of the stored file for each byte or row of its content, on average.
     """
 
-    def __init__(self, whole: AnyPath, format: str, packing: str, start: int, end: int) -> None:
+    def __init__(
+        self, whole: AnyPath, format: str, packing: str, start: int, end: int, density: float = 1.0
+    ) -> None:
         self.whole, self.format, self.packing, self.start, self.end = whole, format, packing, start, end
+        self._density = density
         self.name = whole.name
 
     @property
@@ -53,6 +57,10 @@ class FilePart(os.PathLike[str]):
     def stat(self) -> Stat:
         """Return the size of the part (bytes or rows), and the modification time or version of the file."""
         return Stat(self.end - self.start, self.whole.stat().st_mtime_ns)
+
+    def stored(self, n: int) -> int:
+        """Return about how many bytes of the stored file n bytes or rows of the part take."""
+        return int(n * self._density)
 
     def open(self, mode: str = "rb") -> IO[bytes]:
         """Open the part for reading bytes."""
@@ -94,6 +102,11 @@ class _PartStream(io.RawIOBase):
         if not self.closed:
             self._opened.__exit__(None, None, None)
         super().close()
+
+
+def stored_size(path: AnyPath | FilePart) -> int:
+    """Return the size of a stored file in bytes; of a part, about how many of these bytes it takes."""
+    return path.stored(path.end - path.start) if isinstance(path, FilePart) else path.stat().st_size
 
 
 @contextlib.contextmanager

@@ -94,7 +94,8 @@ def read(
                     skip=skip,
                     errors=errors,
                 ):
-                    yield Stretch(texts, True, row - first, n_read)
+                    n_stored = row - first if isinstance(path, FilePart) else n_read
+                    yield Stretch(texts, True, row - first, n_stored)
                 return
             if content.format == "text" and separator is None and skip is not None and not offset:
                 _check_whole(path, errors)  # with an offset, an earlier run that skips has checked it

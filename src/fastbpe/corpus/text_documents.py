@@ -23,7 +23,8 @@ class Stretch(NamedTuple):
         stretch.
     ends: bool – whether the last document ends here; False: it continues in the next stretch.
     offset: int – position after them: bytes of the decompressed file, or rows of a table; 0 after an empty file.
-    n_stored: int – bytes of the stored (possibly compressed) file that were read up to there.
+    n_stored: int – bytes of the stored (possibly compressed) file that were read up to there; of a `FilePart`,
+        bytes or rows of its content.
     """
 
     texts: Sequence[Document] | TextBlock | Lines

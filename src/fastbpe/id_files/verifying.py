@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -90,9 +91,9 @@ def verify_ids(
             problems.append(f"{place}: {state}: encode shard {index} of {n}")
     parts: list[Part] = []
     ids_of_tokenizer = None if tokenizer is None else _ids_of(tokenizer)
-    total = sum(file.stat().st_size for file in found.values())
-    with Reporter(progress).phase("verifying", total, unit="B", unit_scale=True) as phase:
-        for index in sorted(found):
+    sizes = {index: found[index].stat().st_size for index in sorted(found)}
+    with Reporter(progress).phase("verifying", sum(sizes.values()), unit="B", unit_scale=True) as phase:
+        for index, end in zip(sizes, accumulate(sizes.values()), strict=True):
             try:
                 part = read_part(found[index], dtype)
                 for first in parts[:1]:
@@ -112,6 +113,7 @@ def verify_ids(
                 problems.append(_sentence(error, found[index]))
             else:
                 parts.append(part)
+            phase.reach(end)  # after a problem, or with a header, fewer bytes of ids were read
     counts = (sum(part.n_documents for part in parts), sum(part.n_ids for part in parts))
     return Verified(tuple(problems), len(parts), *counts)
 
@@ -131,7 +133,8 @@ def _check_content(part: Part, known: KnownIds, phase: Phase) -> None:
     if part.path.suffix == ".bin" and part.offsets is not None and is_megatron_index(index):
         check_megatron_index(index, part.offsets, part.dtype)
     for block in known.check(part):
-        phase.update(len(block))
+        if not part.is_table:  # the stored bytes of a table are not its ids
+            phase.update(len(block))
 
 
 def _recorded_ids(part: Part) -> KnownIds:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import json
 import os
@@ -16,6 +17,7 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer, merge_shards, open_ids
+from fastbpe._utils import progress
 from fastbpe.corpus import file_encoding as whole
 from fastbpe.corpus.remote import as_path
 from fastbpe.id_files import manifests, shards
@@ -197,6 +199,30 @@ def test_wrong_arguments_are_refused_before_anything_is_written(code_tokenizer: 
         fastbpe.write_shard(large, ["a"], corpus / "out.bin", (0, 1), dtype="uint16")
     assert not [*corpus.glob("*.bin*")]
     assert not [*corpus.glob(".*")]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.parquet"])
+def test_progress_of_a_part_of_a_file_is_in_bytes_of_the_stored_file(
+    code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(progress, "_CALL_INTERVAL", 0)
+    lines = "".join(json.dumps({"text": text}) + "\n" for text in WORDS).encode()
+    path, n = tmp_path / name, 3
+    if path.suffix == ".parquet":
+        arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(arrow.table({"text": WORDS}), path, row_group_size=10)
+    else:
+        path.write_bytes(gzip.compress(lines) if path.suffix == ".gz" else lines)
+    totals = 0
+    for i in range(n):
+        told: list[Any] = []
+        code_tokenizer.encode_files(
+            path, tmp_path / "out.bin", shard=(i, n), progress=lambda *said, told=told: told.append(said)
+        )
+        done = [n_done for _, n_done, _ in told]
+        assert (done, {total for *_, total in told}) == (sorted(done), {done[-1]})
+        totals += done[-1]
+    assert 0 <= path.stat().st_size - totals <= n  # each part is rounded down
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".idx", ".npy"])

@@ -6,12 +6,14 @@ import re
 import sys
 from array import array
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer
+from fastbpe._utils import progress
 from fastbpe.id_files.verifying import verify_ids
 from fastbpe.known_vocabularies import VOCABULARIES
 from fastbpe.tokenizer.export.verify_vocabulary import verify_conversion, verify_vocabulary
@@ -44,6 +46,20 @@ def test_whole_files_have_no_problem(code_tokenizer: Tokenizer, shards: Path, tm
         assert verify_ids(shards) == ((), 4, len(WORDS), n_ids)
     (tmp_path / "raw.bin").write_bytes(b"ab")
     assert verify_ids(tmp_path / "raw.bin", dtype="uint8") == ((), 1, 1, 2)
+
+
+@pytest.mark.parametrize("suffix", [".bin", ".npy", ".parquet", ".arrow", ".idx"])
+def test_progress_ends_at_the_size_of_all_files(
+    code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.setattr(progress, "_CALL_INTERVAL", 0)
+    for i in range(2):
+        fastbpe.write_shard(code_tokenizer, WORDS, tmp_path / f"out{suffix}", (i, 2))
+    told: list[Any] = []
+    assert not verify_ids(tmp_path / f"out{suffix}", progress=lambda *said: told.append(said)).problems
+    size = sum(path.stat().st_size for path in tmp_path.glob(f"*{'.bin' if suffix == '.idx' else suffix}"))
+    done = [n_done for _, n_done, _ in told]
+    assert (done, done[-1], {total for *_, total in told}) == (sorted(done), size, {size})
 
 
 def test_every_problem_of_a_folder_is_named(code_tokenizer: Tokenizer, shards: Path) -> None:

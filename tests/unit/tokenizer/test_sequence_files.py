@@ -90,7 +90,12 @@ def test_every_output_has_the_ids(tokenizer: SequenceTokenizer, tmp_path: Path, 
     assert [document.tolist() for document in open_ids(tmp_path / "all.npy")] == tokenizer.encode_batch(codes)
     with pytest.raises(FileExistsError, match="exists; to replace it, pass overwrite=True"):
         tokenizer.encode_files(source, tmp_path / f"out{suffix}", progress=False)
-    tokenizer.encode_files(source, tmp_path / f"out{suffix}", overwrite=True, progress=False)
+    told: list[Any] = []
+    tokenizer.encode_files(
+        source, tmp_path / f"out{suffix}", overwrite=True, progress=lambda *said: told.append(said)
+    )
+    size = source.stat().st_size
+    assert (told[0], told[-1]) == (("encoding", 0, size), ("encoding", size, size))
 
 
 @pytest.mark.parametrize(
