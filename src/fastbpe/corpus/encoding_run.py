@@ -96,7 +96,8 @@ class Batch:
         progress: position after the batch: "file" (its index), "offset" of the `Stretch`, and "in_document"
             (bool: the document continues). {"file": 0} if the run cannot be resumed.
         n_stored: int – bytes of the stored input files up to there.
-        skipped: documents that were left out; when `block` is encoded, its skipped documents are added.
+        skipped: documents before `progress` that were left out; when `block` is encoded, its skipped documents are
+            added.
     """
 
     texts: list[Document] = field(default_factory=list)

@@ -148,9 +148,12 @@ def _batches(
     bytes_before = [0, *accumulate(map(stored_size, files))]  # by file: size of those before it
     separator = None if job.separator is None else to_utf8(job.separator)
     batch = Batch()
+    # Documents left out since the last stretch. A batch counts them once its progress lies behind them: the
+    # damaged rest of a file comes after a batch that ends because the next file begins with a long block.
+    skipped = Skipped()
 
     def skip(error: FormatError) -> None:
-        batch.skipped(error)  # the present batch, which gets the documents around this one
+        skipped(error)  # the present record
 
     for index, file in enumerate(files[first:], first):
         stretches = read(
@@ -184,11 +187,14 @@ def _batches(
             }
             n_stored = file.stored(stretch.n_stored) if isinstance(file, FilePart) else stretch.n_stored
             batch.n_stored = bytes_before[index] + n_stored
+            batch.skipped.add(skipped.n, skipped.first)
+            skipped = Skipped()
             if batch.is_full:
                 yield batch
                 batch = Batch()
         offset = 0
     batch.progress, batch.n_stored = {"file": len(files)}, bytes_before[-1]
+    batch.skipped.add(skipped.n, skipped.first)
     yield batch
 
 
@@ -247,13 +253,11 @@ def _valid_progress(
     before, now: settings of the unfinished run and of this run.
 
     Returns:
-        The progress up to the first changed file or skipped document; None if nothing is valid, or other settings
+        The progress, or its `earlier` at the end of the file before; None if neither is valid, or other settings
         differ too. on_error and errors may differ if this does not change the documents up to there.
     """
     differing = {name for name in now if now[name] != before.get(name)}
     if not differing <= {"inputs", *_READING}:
-        return None
-    if differing & {*_READING} and not _reads_alike(progress, before, now):
         return None
     if [path for path, *_ in before.get("inputs") or ()] != [path for path, *_ in now["inputs"]]:
         return None
@@ -261,10 +265,11 @@ def _valid_progress(
     changed = next((i for i, (a, b) in inputs if a != b), len(now["inputs"]))
     begins_to_skip = "on_error" in differing and now["on_error"] == "skip"
     for noted in (progress, progress.get("earlier", progress)):
+        if differing & {*_READING} and not _reads_alike(noted, before, now):
+            continue
         if begins_to_skip and noted.get("in_document"):
             continue  # a later byte may decide that the document is left out, with the part that was written
-        begins = not (noted.get("offset") or noted.get("in_document"))
-        if noted.get("file", 0) < changed or (noted.get("file", 0) == changed and begins):
+        if (noted.get("file", 0), noted.get("offset", 0)) <= (changed, 0):
             return noted
     return None
 

@@ -161,6 +161,29 @@ def test_resumed_run_has_the_bytes_and_counts_of_a_whole_one(
     assert [getattr(again, name) for name in names] == [getattr(whole, name) for name in names]
 
 
+@pytest.mark.parametrize("last", [b"", b'{"text": "good"}\n'])
+def test_damage_before_a_long_file_counts_once_after_a_resume(
+    code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: bytes
+) -> None:
+    monkeypatch.setattr(sources, "SMALL_BLOCK", 100)
+    damaged = gzip.compress(b'{"text": "good"}\n' * 5 + b"more" * 99)[:-9]
+    paths = [tmp_path / name for name in ("a.jsonl.gz", "b.txt", "c.jsonl")]
+    for path, data in zip(paths, (damaged, b"some text " * 99, last), strict=True):
+        path.write_bytes(data)
+    options: dict[str, Any] = {"on_error": "skip", "progress": False}
+    whole = code_tokenizer.encode_files(paths, tmp_path / "whole.bin", **options)
+    assert (whole.n_documents, whole.n_skipped) == (6 + bool(last), 1)
+    for n in (1, 2):
+        out = tmp_path / f"out{n}.bin"
+        with monkeypatch.context() as patched:
+            stopped_after(patched, n)
+            with pytest.raises(KeyboardInterrupt):
+                code_tokenizer.encode_files(paths, out, **options)
+        again = code_tokenizer.encode_files(paths, out, **options)
+        assert out.read_bytes() == (tmp_path / "whole.bin").read_bytes()
+        assert (again.n_documents, again.skipped) == (whole.n_documents, whole.skipped)
+
+
 def test_run_stopped_by_a_bad_line_can_resume_and_skip_it(
     code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +235,27 @@ def test_run_that_skips_cannot_be_resumed_without_skipping(
             )
     with pytest.raises(FileExistsError, match="has on_error 'raise', not 'skip'"):
         code_tokenizer.encode_files(sorted(tmp_path.glob("*.jsonl")), tmp_path / "out.bin", progress=False)
+
+
+def test_run_that_skipped_in_a_repaired_file_resumes_before_it(
+    code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoding_run, "BATCH_BYTES", 1)
+    paths, out = [tmp_path / "0.jsonl", tmp_path / "1.jsonl"], tmp_path / "out.bin"
+    for path in paths:
+        path.write_bytes(b'{"text": "good"}\n' + b"bad\n" * (path == paths[1]))
+    with monkeypatch.context() as patched:
+        stopped_after(patched, 2)
+        with pytest.raises(KeyboardInterrupt):
+            code_tokenizer.encode_files(paths, out, on_error="skip", progress=False)
+    paths[1].write_bytes(b'{"text": "good"}\n{"text": "better"}\n')
+    read: list[int] = []
+    monkeypatch.setattr(
+        file_encoding, "read", lambda path, **how: read.append(how["offset"]) or sources.read(path, **how)
+    )
+    summary = code_tokenizer.encode_files(paths, out, progress=False)
+    assert (summary.n_skipped, read) == (0, [17, 0])  # from the end of the first file on
+    assert written(out) == code_tokenizer.encode_ordinary_batch(["good", "good", "better"])
 
 
 def test_progress_without_its_settings_is_not_resumed_by_another_run(
