@@ -294,6 +294,16 @@ def test_sentences_and_their_errors_equal_sentencepiece(sentences: list[Any]) ->
 
 
 @pytest.mark.parametrize("model_type", ["bpe", "unigram", "word", "char"])
+def test_names_of_all_meta_pieces_in_text_are_replaced_as_in_sentencepiece(model_type: str) -> None:
+    names = ["<unk>", "<s>", "</s>", "<pad>", "<c>", "<u>", "<0x41>"]
+    sentences = [f"ab{name}cd {name}ef<gh>" for name in names] * 3
+    options: dict[str, Any] = {"pad_id": 3, "control_symbols": ["<c>"], "user_defined_symbols": ["<u>"]}
+    options |= {"byte_fallback": model_type == "bpe", "hard_vocab_limit": False}
+    options |= {"vocab_size": 300, "model_type": model_type}
+    assert_same_outcome(make=lambda: {"sentence_iterator": iter(sentences)}, **options)
+
+
+@pytest.mark.parametrize("model_type", ["bpe", "unigram", "word", "char"])
 def test_reserved_character_in_the_alphabet_is_sentencepieces_error(model_type: str, tmp_path: Path) -> None:
     (tmp_path / "rules.tsv").write_text("61\t2585\n")  # "a" becomes U+2585
     assert_same_outcome(model_type=model_type, normalization_rule_tsv=str(tmp_path / "rules.tsv"))

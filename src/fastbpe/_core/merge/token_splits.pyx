@@ -20,7 +20,9 @@ cdef enum:
     MAX_FILTERED_BYTES = 64  # longest token that is split with the filter; few tokens are longer
     STAGES = 3  # stages of the pipeline in _each_split()
     STAGE_TOKENS = 2  # tokens between two stages: time for a prefetch to complete
-    BACKWARD_SEED = 64  # start of the filter's backward hashes, so that they differ from the forward ones
+    # Start of the filter's backward hashes; forward ones start at 0. The first step adds byte + 1, at most 256, so
+    # the sums always differ: only by chance is a text's backward hash another text's forward hash.
+    BACKWARD_SEED = 256
     FILTER_BITS = 16  # bits of the filter per token; a token sets two bits
 
 

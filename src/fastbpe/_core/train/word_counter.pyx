@@ -34,7 +34,7 @@ from fastbpe.errors import SpecError
 
 cdef enum:
     FLUSH_BYTES = 1 << 15  # size of the block, in bytes, at which its words are counted: it fits into the L1 cache
-    READ_AHEAD_BYTES = 16  # bytes at the end of the block that stay zero, so that n_letters stops in them
+    READ_AHEAD_BYTES = 8  # zeros at the end of the block: n_letters stops in the 8 bytes that have the first zero
     BOUNDARY = 0x1F  # sentencepiece's boundary character: no piece contains it
 
 # U+2585 LOWER FIVE EIGHTHS BLOCK. sentencepiece writes it for characters outside the alphabet, so sentences that
@@ -48,7 +48,8 @@ cdef class WordCounter:
 
     normalizer: Normalizer – normalizes each sentence.
     classes: bytes, one per code point – classes of characters, as in scripts.pxd.
-    symbols: SpecialMatcher or None – user-defined symbols of normalized text; no piece crosses one.
+    symbols: SpecialMatcher or None – names of unknown, control, user-defined and byte pieces; as in sentencepiece,
+        no piece crosses one in normalized text.
     delimiter: bytes – no piece crosses this text either; b"": no delimiter.
     max_bytes: int – leave out longer sentences.
     split_by_whitespace: bool – end a word at each space.
