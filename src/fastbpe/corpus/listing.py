@@ -27,8 +27,8 @@ class Listing:
     with an unknown extension, or with none; .json counts as JSON lines.
 
     A pattern (`**` matches any folders) means the files that match, sorted by name. Folders and patterns leave out
-    hidden files (names that begin with a dot, and all below folders with such names), unless a pattern itself has
-    the dot. A path like "s3://bucket/folder/" is remote; see `corpus.remote`.
+    hidden files (names that begin with a dot, and all below folders with such names), unless the part of a pattern
+    for such a name begins with a dot, too. A path like "s3://bucket/folder/" is remote; see `corpus.remote`.
 
     Args:
         format: the caller's format, or None.
@@ -87,7 +87,8 @@ class Listing:
         below: list[AnyPath] = [*folder.rglob("*")]
         # By parts, so that the order is the same with the separator of Windows.
         for path in sorted(below, key=lambda path: path.parts):
-            if not _hidden(path.parts[n_parts:]) and path.is_file():
+            is_hidden = any(part.startswith(".") for part in path.parts[n_parts:])
+            if not is_hidden and path.is_file():
                 (found if self._is_taken(path) else left_out).append(path)
         self.left_out.add(len(left_out), map(str, left_out))
         if not found:
@@ -119,17 +120,11 @@ class Listing:
         return has_texts(path, self._field) if by_name == "json" else by_name != ""
 
 
-def _hidden(parts: Iterable[str]) -> list[str]:
-    """Return the names that begin with a dot."""
-    return [part for part in parts if part.startswith(".")]
-
-
 def _matching(path: AnyPath) -> list[AnyPath]:
     """List the visible files that match a pattern."""
     found: list[AnyPath]
     if isinstance(path, RemotePath):
-        in_pattern = {*path.parts}
-        found = [file for file in path.glob_itself() if in_pattern.issuperset(_hidden(file.parts))]
+        found = [*path.glob_itself()]
     else:
         found = [Path(name) for name in glob.iglob(str(path), recursive=True) if os.path.isfile(name)]
     return sorted(found, key=lambda path: path.parts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fnmatch
 import os
 import re
 from collections.abc import Iterator
@@ -121,16 +122,36 @@ class RemotePath(os.PathLike[str]):
                 files.rm_file(place)
 
     def rglob(self, pattern: str = "*") -> list[RemotePath]:
-        """List all files below a folder; the pattern is always "*"."""
+        """List all files below a folder, with paths that begin with its parts; the pattern is always "*"."""
         with self._accessed() as (files, place):
-            return [RemotePath(files.unstrip_protocol(found)) for found in files.find(place)]
+            return self._below(files, place, files.find(place))
 
     def glob_itself(self) -> list[RemotePath]:
-        """List the files that match the path as a pattern."""
+        """List the visible files that match the path as a pattern, as glob does."""
+        folder = RemotePath(re.split(r"[*?[]", self.url, maxsplit=1)[0].rpartition("/")[0] + "/")
         with self._accessed() as (files, place):
-            matches = files.glob(place, detail=True)  # with folders
-            found = [match for match, facts in matches.items() if facts["type"] != "directory"]
-            return [RemotePath(files.unstrip_protocol(file)) for file in found]
+            matches = files.glob(place, detail=True)  # with folders and hidden files
+            found = [
+                match
+                for match, facts in matches.items()
+                if facts["type"] != "directory" and _matches(match.split("/"), place.split("/"))
+            ]
+            return folder._below(files, folder._opened()[1], found)
+
+    def _below(self, files: Any, place: str, found: list[str]) -> list[RemotePath]:
+        """Create the paths of files that were found below this folder. place: the folder's path on the server.
+
+        They begin with the folder's address, because fsspec's own addresses may lack the host (sftp:///a.txt for
+        sftp://host/a.txt) or have one more "/" (memory:///a.txt). These are used only for a path that the server
+        spells in another way than `place`.
+        """
+        folder = self.url if self.url.endswith("/") else f"{self.url}/"
+        return [
+            RemotePath(
+                folder + name[len(place) :].lstrip("/") if name.startswith(place) else files.unstrip_protocol(name)
+            )
+            for name in found
+        ]
 
     def rename(self, target: RemotePath) -> None:
         """Rename a file on the same server; if the server cannot rename, copy and remove it."""
@@ -182,6 +203,23 @@ class RemotePath(os.PathLike[str]):
 #: A file on this machine, or a remote one.
 AnyPath = Path | RemotePath
 P = TypeVar("P", bound=AnyPath)
+
+
+def _matches(names: list[str], pattern: list[str]) -> bool:
+    """Tell whether the parts of a path match the parts of a pattern, by the rules of glob.
+
+    Only a part with a leading dot matches a hidden name.
+    """
+    if not pattern or not names:
+        return pattern == names or pattern == ["**"]
+    is_hidden = names[0].startswith(".")
+    if pattern[0] == "**":  # no name, or a visible name and perhaps more
+        return _matches(names, pattern[1:]) or (not is_hidden and _matches(names[1:], pattern))
+    return (
+        (not is_hidden or pattern[0].startswith("."))
+        and fnmatch.fnmatchcase(names[0], pattern[0])
+        and _matches(names[1:], pattern[1:])
+    )
 
 
 def beside(path: P, name: str) -> P:

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 import pyarrow
@@ -17,6 +17,7 @@ import zstandard
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer
+from fastbpe.corpus.listing import files_of as listed
 from fastbpe.corpus.remote import RemotePath, as_path
 from helpers.child_processes import run_python
 from helpers.shared_data import standard_library
@@ -104,6 +105,62 @@ def test_remote_pattern_leaves_out_folders(place: str, corpus: Path, pattern: st
     sources = (f"{corpus}/{pattern}", f"{place}/corpus/{pattern}")
     local, remote = (fastbpe.count_pieces(source, progress=False) for source in sources)
     assert (remote, list(remote)) == (local, list(local))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("*", "**", "**/*", ".*", ".[de].txt", "[.a]*", ".*/*"),
+        *(".b/*", ".b/.c/*", ".b/**", "**/.*", "**/.c/*", "x/*/*.txt"),
+    ],
+)
+def test_remote_pattern_lists_the_hidden_files_that_a_local_one_lists(
+    place: str, tmp_path: Path, pattern: str
+) -> None:
+    top = ("a.txt", ".d.txt", ".b/e.txt", ".b/.f.txt", ".b/.c/g.txt")
+    for name in (*top, "x/.c/h.txt", "x/y/.i.txt", "x/y/j.txt"):
+        (tmp_path / "local" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "local" / name).touch()
+        put(f"{place}/dots/{name}", b"x")
+    local = [file.relative_to(tmp_path / "local").as_posix() for file in listed(f"{tmp_path}/local/{pattern}")]
+    assert [str(file) for file in listed(f"{place}/dots/{pattern}")] == [
+        str(as_path(f"{place}/dots/{name}")) for name in local
+    ]
+
+
+@pytest.mark.parametrize("end", ["", "/"])
+def test_hidden_remote_folder_is_read_if_it_is_named(place: str, end: str) -> None:
+    for name in ("a.txt", ".d.txt", ".git/b.txt", "c/e.txt"):
+        put(f"{place}/.b/{name}", b"x")
+    found = [str(as_path(f"{place}/.b/{name}")) for name in ("a.txt", "c/e.txt")]
+    assert [str(file) for file in listed(f"{place}/.b{end}")] == found
+
+
+@pytest.mark.parametrize("source", ["memory://.top", "memory:///.top", "memory:///.top/*"])
+def test_hidden_folder_at_the_top_of_a_server_is_read_if_it_is_named(source: str) -> None:
+    put("memory://.top/a.txt", b"x")
+    assert [file.parts[-2:] for file in listed(source)] == [(".top", "a.txt")]
+
+
+class HostedFiles(fsspec.get_filesystem_class("memory")):  # type: ignore[misc]
+    """Files in memory whose addresses have a host, which paths on the server lack, as with sftp:// and ftp://."""
+
+    protocol = "hosted"
+    store: ClassVar[dict[str, Any]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        path = path.removeprefix("hosted://host")
+        assert not path.startswith("hosted://"), "an address without its host"
+        return ("/" + path.strip("/")).rstrip("/")
+
+
+@pytest.mark.parametrize("source", ["hosted://host", "hosted://host/", "hosted://host/c", "hosted://host/*/*.txt"])
+def test_listed_files_keep_the_host(source: str) -> None:
+    fsspec.register_implementation("hosted", HostedFiles, clobber=True)
+    put("hosted://host/c/a.txt", b"x")
+    assert [str(file) for file in listed(source)] == ["hosted://host/c/a.txt"]
 
 
 @pytest.mark.parametrize("suffix", [".bin", ".npy", ".parquet", ".idx"])
