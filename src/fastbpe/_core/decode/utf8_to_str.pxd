@@ -18,7 +18,7 @@ cdef inline size_t put_characters(
     """Decode UTF-8 into items of `width` bytes, 1, 2 or 4; store the number of items in *n_written.
 
     Returns the number of bytes read: n, or fewer if invalid or incomplete bytes follow.
-    Requires: `out` has space for n items, and the characters fit into them.
+    Requires: `out` has space for the characters of the bytes that are read, and each fits into an item.
     """
     if width == 1:
         return _put_items(data, n, <uint8_t*> out, n_written)

@@ -15,7 +15,7 @@ from fastbpe.formats.sequence_tokenizer_file import SequenceModel
 if TYPE_CHECKING:
     from fastbpe.vocabularies.id_map import IdMap
 
-MAX_BASE_SIZE = 1 << 20  # base symbols
+MAX_BASE_SIZE = 1 << 20  # base symbols: half of MAX_SEQUENCE_IDS; the rest is for merges and special tokens
 _MAX_STARTS = 1 << 10  # old ids from which a row starts: n merges, each of the one before with itself, join 2**n
 
 
