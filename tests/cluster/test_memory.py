@@ -162,7 +162,11 @@ def test_encoding_without_memory_names_the_part(
     with pytest.raises(Exception, match=f"{part_of(cluster)}: no memory for its texts; {WAY_OUT}"):
         written(cluster, cluster.module.encode(table_of_texts(cluster), "text", tokenizer), tmp_path / "rows")
     assert failed.exists()
-    assert not list((tmp_path / "rows").rglob("*.parquet"))
+    parquet = pytest.importorskip("pyarrow.parquet")
+    files = [*(tmp_path / "rows").rglob("*.parquet")]
+    ids = {i for path in files for i in parquet.read_table(path).column("id").to_pylist()}
+    # Spark removes all files; Ray may have written the other block, with the first two rows, before the error.
+    assert ids <= (set() if cluster.name == "spark" else {0, 1})
 
 
 def written(cluster: Cluster, table: Any, folder: Path) -> Any:
