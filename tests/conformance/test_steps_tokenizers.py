@@ -253,6 +253,7 @@ _ATOMS = r"""
 \x{1F600} ^ $ \A \z \Z \b \B . a s t ' é 😀 { } ] - (?=a) (?!\s) (?<=a) (?<!\s) (?>a+) (?:a|b) (a|\s) (?<x>a)
 [a-z] [^a-z] [\w'] [^\s\w] [\W\d] [\w] [^\w] [\W] [[\w]a] [a-z&&[^aeiou]] [^a[b]] [\p{Lu}\p{M}] [\d-z] [-a] [a-]
 (?i:s) (?i:'s) (?i:é) (?i:[’é]) (?i:[^É]) (?i:[sk]) (?i:[^s]) (?i:k) (?i:[a-z]+) (?i:[\s\d])
+(?i:(s)) (?i:s+s) (?i:s(?:t)) (?i:s(t)) (?i:st*) (?i:s{1}t) (?i:s{2}s) (?i:s$t) (?i:s)t(?i:s) (?:st) (?x:s{1})
 \R \N \O \e \cJ \Q [\pL] []a] [^]a] (?#a) (?x:a#) (?i) (?-i) (?m) (?im) (?>\R|a) (*FAIL) \k<1> \k<-1>
 \k<x> (?<y>[as]) \k<y>
 (?m:.) (?-i:a) (?:\s|$) (?:^|\s) [[:space:]] [^[:alpha:]] [[:punct:]_-] [[:^word:]a] [:alpha:] [[:alnum:]&&[a-f]]
@@ -280,6 +281,11 @@ COUNTS = [
     "{1,3}",
     "{2,}",
     "{,2}",
+    "{,}",
+    "{1}",
+    "{1}?",
+    "{1,1}?",
+    "{1,1}+",
     "{1,2}?",
     "{1,2}+",
     "{2}+",
@@ -290,7 +296,7 @@ COUNTS = [
 @pytest.mark.daily
 def test_random_patterns_match_as_in_tokenizers() -> None:
     chooser = random.Random(SEED)
-    characters = [*itertools.chain(*ALPHABETS), *"²¼\u200c\u200d\n\n\n  aabbsst<<>'"]
+    characters = [*itertools.chain(*ALPHABETS), *"²¼\u200c\u200d\n\n\n  aabbsst<<>'ßﬆ{,}"]
     n_compared = 0
     while n_compared < N_TEXTS:
         pattern = "|".join(

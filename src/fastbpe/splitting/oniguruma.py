@@ -27,7 +27,7 @@ from typing import NoReturn
 from fastbpe.errors import PatternError
 from fastbpe.splitting.charset import CharSet
 
-_LINE_START, _LINE_END = r"(?:\A|(?<=\n)(?!\z))", r"(?:(?=\n)|\z)"
+_LINE_ANCHORS = {"^": r"(?:\A|(?<=\n)(?!\z))", "$": r"(?:(?=\n)|\z)"}
 _LAST_LINE_END = r"(?:(?=\n\z)|\z)"
 _WORD_MEMBERS = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}"
 _IN_BRACKETS = {"w": _WORD_MEMBERS, "W": f"[^{_WORD_MEMBERS}]"}
@@ -71,12 +71,14 @@ _FAILS = "(*FAIL)"
 _CODE_POINT = re.compile(r"\\(?:x\{([0-9A-Fa-f]{1,8})\}|x([0-7][0-9A-Fa-f])|u([0-9A-Fa-f]{4}))")
 _PROPERTY = re.compile(r"\\[pP]\{\^?([A-Za-z][A-Za-z_ ]*)\}")
 _POSIX_CLASS = re.compile(r"\[:(\^?)([a-z]+):\]")
-_COUNT = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}(?=([+?]?))")  # fourth group: the sign after the count
+_COUNT = re.compile(r"\{(?=,?[0-9])([0-9]*)(,?)([0-9]*)\}(?=([+?]?))")  # fourth group: the sign after the count
 _GROUP = re.compile(r"\((?:\?(?:(?::|=|!|<=|<!|>)|<([A-Za-z_][A-Za-z0-9_]*)>|([imx]*)(?:-([imx]*))?([:)])))?")
 _NAMED_GROUP = re.compile(r"\(\?<[A-Za-z_]")
-_REFERENCE = re.compile(r"\\k<(?:([A-Za-z_][A-Za-z0-9_]*)|(-?[1-9][0-9]?))>")
+_REFERENCE = re.compile(r"\\(?:k<(?:([A-Za-z_][A-Za-z0-9_]*)|(-?[1-9][0-9]?))>|([1-9])(?![0-9]))")
 _COMMENT = re.compile(r"\(\?#(?:[^)\\]|\\.)*\)", re.DOTALL)
 _LAYOUT = re.compile(r"[ \t\n\r\v\f]+|#[^\n]*\n?")
+#: A quantifier, perhaps after layout and comments.
+_QUANTIFIER = re.compile(rf"(?:{_LAYOUT.pattern}|{_COMMENT.pattern})*[*+?{{]", re.DOTALL)
 _LOOK_AHEAD, _LOOK_BEHIND = frozenset(("(?=", "(?!")), frozenset(("(?<=", "(?<!"))
 _LOOK_AROUND = _LOOK_AHEAD | _LOOK_BEHIND
 _SEVERAL_LETTERS = re.compile("ff|fi|fl|ss|st")  # also ffi, ffl; each equals one character: ﬀ ﬁ ﬂ ß ﬆ
@@ -120,7 +122,9 @@ class _Translation:
         self.at = 0
         self.out: list[str] = []
         self.ignore_case = [False]  # stack: flag of each open group, the innermost last
-        self.letters = ""  # the last two literals, if nothing is between them
+        # The last two literals, if tokenizers joins them where case is ignored: only comments, layout, the ends of
+        # groups that do not capture, and {1} are between them. Of `st*`, it joins nothing.
+        self.letters = ""
         self.opened: list[str] = []  # what opened each group: "(", "(?=" ...
         self.numbers: list[int] = []  # for each open group, its number if it captures, else 0
         self.n_groups = 0
@@ -149,10 +153,9 @@ class _Translation:
                 self.group()
             elif character == "{":
                 self.count()
-            elif character == "^":
-                self.give(character, _LINE_START)
-            elif character == "$":
-                self.give(character, _LINE_END)
+            elif character in "^$*+?":
+                self.letters = ""
+                self.give(character, _LINE_ANCHORS.get(character, character))
             elif character == ")":
                 self.give(character, character * (1 + self.n_inner[-1]))
                 if len(self.ignore_case) > 1:  # else fastbpe's parser reports the error
@@ -164,7 +167,8 @@ class _Translation:
     def skip(self, found: re.Match[str]) -> None:
         """Leave out layout or a comment. A count after it repeats the whole element: `a+ ?` is `(?:a+)?`."""
         self.at = found.end()
-        if self.pattern[self.at : self.at + 1] in ("*", "+", "?", "{") and self.element < len(self.out):
+        follows = self.pattern[self.at : self.at + 1] in ("*", "+", "?") or _COUNT.match(self.pattern, self.at)
+        if follows and self.element < len(self.out):
             self.out.insert(self.element, "(?:")
             self.out.append(")")
 
@@ -184,25 +188,26 @@ class _Translation:
                     f"{character!r} where case is ignored may match several characters in tokenizers",
                     "write both cases out in (?-i:...)",
                 )
-            # Quantifiers do not separate two letters: in `s+s`, both together may match one character.
-            if character not in "*+?":
-                self.letters = self.letters[-1:] + character.lower()
+            is_repeated = self.pattern[self.at + 1 : self.at + 2] in ("*", "+", "?")
+            self.letters = "" if is_repeated else self.letters[-1:] + character.lower()
             if _SEVERAL_LETTERS.search(self.letters):
                 self.refuse(
                     f"{self.letters!r} where case is ignored also matches a single character in tokenizers",
                     "write both cases out, such as [Ss][Ss]",
                 )
+        else:
+            self.letters = ""
         self.give(character, character)
 
     def escape(self, *, in_brackets: bool) -> None:
-        rest = self.pattern[self.at : self.at + 80]  # no escape is longer: properties have shorter names
+        rest = self.pattern[self.at : self.at + 3]
         kind = rest[1:2]
         letters, self.letters = self.letters, ""
-        found = _CODE_POINT.match(rest)
+        found = _CODE_POINT.match(self.pattern, self.at)
         if found is not None:
             self.code_point(found)
         elif kind and kind in "pP" and rest[2:3] == "{":
-            self.property(rest)
+            self.property()
         elif kind and kind in _PLAIN_LETTERS[in_brackets] and rest[2:3] != "{":  # \o{...} is an escape
             self.at += 1
             if in_brackets:
@@ -210,7 +215,7 @@ class _Translation:
             else:
                 self.letters = letters
                 self.literal(kind)
-        elif (control := _CONTROL.match(rest)) is not None:
+        elif (control := _CONTROL.match(self.pattern, self.at)) is not None:
             self.give(control[0], rf"\x{{{ord(control[1]) & 31:X}}}")
         elif kind in _ESCAPES and not (in_brackets and kind in _OUTSIDE_BRACKETS_ONLY):
             if kind in "wW" and self.ignore_case[-1]:
@@ -219,9 +224,11 @@ class _Translation:
                 )
             given = _IN_BRACKETS.get(kind) if in_brackets else None
             self.give(rest[:2], given or _ESCAPES[kind])
-        elif not in_brackets and kind.isdecimal() and self.refers(rest):
-            self.give(rest[:2], rest[:2])
-        elif not in_brackets and (reference := _REFERENCE.match(rest)) and (number := self.referred(reference)):
+        elif (
+            not in_brackets
+            and (reference := _REFERENCE.match(self.pattern, self.at))
+            and (number := self.referred(reference))
+        ):
             self.give(reference[0], rf"(?:\{number})")  # a digit after it is not part of the number
         elif kind and kind.isascii() and not kind.isalnum():
             self.give(rest[:2], kind if kind in "<>" else rest[:2])  # \< of fastbpe begins a word
@@ -230,17 +237,12 @@ class _Translation:
                 rf"\{kind} is unknown to fastbpe, or has another meaning in tokenizers", "write it in another way"
             )
 
-    def refers(self, rest: str) -> bool:
-        """Tell whether an escape refers to a group in `closed`; False if case is ignored or a group has a name."""
-        is_number = rest[1:2] in "123456789" and not rest[2:3].isdecimal()
-        is_plain = is_number and not self.ignore_case[-1] and not self.has_names
-        return is_plain and int(rest[1]) in self.closed
-
     def referred(self, found: re.Match[str]) -> int:
-        r"""Return the number of the group in `closed` that `\k<name>` or `\k<number>` names; 0: refused."""
-        if self.ignore_case[-1] or (self.has_names and found[2]):
+        r"""Return the number of the group in `closed` that `\1`, `\k<1>` or `\k<name>` names; 0: refused."""
+        digits = found[2] or found[3]
+        if self.ignore_case[-1] or (self.has_names and digits):
             return 0
-        number = int(found[2]) if found[2] else self.names.get(found[1], 0)
+        number = int(digits) if digits else self.names.get(found[1], 0)
         number += self.n_groups + 1 if number < 0 else 0
         return number if number in self.closed else 0
 
@@ -250,8 +252,8 @@ class _Translation:
             self.refuse(f"fastbpe does not support {found[0]} where case is ignored", "write the character itself")
         self.give(found[0], rf"\x{{{digits}}}")
 
-    def property(self, rest: str) -> None:
-        found = _PROPERTY.match(rest)
+    def property(self) -> None:
+        found = _PROPERTY.match(self.pattern, self.at)
         if found is None:
             self.refuse(
                 r"expected \p{...} with the name of a category or a script", r"such as \p{Lu} or \p{Greek}"
@@ -337,6 +339,9 @@ class _Translation:
             )
         ignored = (self.ignore_case[-1] or "i" in on) and "i" not in off
         skips = (self.skips_layout[-1] or "x" in on) and "x" not in off
+        captures = name is not None or (opening == "(" and not self.has_names)
+        if captures or opening not in ("(", "(?:"):
+            self.letters = ""
         if end == ")":
             self.flags(opening, on, off)
             self.ignore_case[-1], self.skips_layout[-1] = ignored, skips
@@ -345,7 +350,6 @@ class _Translation:
         self.skips_layout.append(skips)
         self.n_inner.append(0)
         self.starts.append(len(self.out))
-        captures = name is not None or (opening == "(" and not self.has_names)
         in_negative_look_behind = "(?<!" in self.opened
         if (
             (opening in _LOOK_AHEAD and not _LOOK_BEHIND.isdisjoint(self.opened))
@@ -376,10 +380,13 @@ class _Translation:
         self.give(opening, given + ":")
 
     def close(self) -> None:
-        """Leave the innermost group. Back-references may name it unless it ignores case or is in a look-around."""
-        can_be_named = not self.ignore_case.pop() and not any(opening in _LOOK_AROUND for opening in self.opened)
+        """Leave the innermost group. Back-references may name it unless it is in a look-around."""
+        can_be_named = not any(opening in _LOOK_AROUND for opening in self.opened)
         number = self.numbers.pop()
-        self.opened.pop()
+        opening = self.opened.pop()
+        if number or opening not in ("(", "(?:"):
+            self.letters = ""
+        self.ignore_case.pop()
         self.skips_layout.pop()
         self.n_inner.pop()
         self.element = self.starts.pop()
@@ -388,15 +395,27 @@ class _Translation:
 
     def count(self) -> None:
         found = _COUNT.match(self.pattern, self.at)
-        if found is None or not (found[1] or found[3]):
+        if found is None:
+            self.letters = ""
             self.element = len(self.out)
-            self.give("{", "{")
+            self.give("{", r"\{")  # of `a{,}` and, with the flag x, `a{ 1}`, fastbpe would make a count
             return
-        if found[4] == "+" or (found[4] == "?" and not found[2]):  # the sign itself comes next, after the group
-            self.out.insert(self.element, "(?:")
-            self.give(found[0], found[0] + ")")
+        taken, sign = found[0], found[4]
+        low, high = found[1], found[3] if found[2] else found[1]
+        is_lazy = sign == "?" and found[2] == ","
+        if low.lstrip("0") == high.lstrip("0") == "1":
+            is_plain_group = self.out[self.element : self.element + 1] == ["(?:"]
+            if is_plain_group and _QUANTIFIER.match(self.pattern, found.end() + is_lazy):
+                self.refuse(
+                    f"tokenizers applies a quantifier after {taken} to the last letter alone", f"leave {taken} out"
+                )
         else:
-            self.give(found[0], found[0])
+            self.letters = ""
+        if is_lazy or not sign:
+            self.give(taken + sign, taken + sign)
+        else:  # the sign itself comes next, after the group
+            self.out.insert(self.element, "(?:")
+            self.give(taken, taken + ")")
 
 
 def _flagged(on: str, off: str) -> str:
