@@ -143,6 +143,21 @@ def test_unused_tokens_get_a_score_with_which_llama_cpp_never_finds_them(tmp_pat
     assert values["tokenizer.ggml.scores"][12] < -1e29
 
 
+def test_user_defined_token_of_a_unigram_file_keeps_its_spaces(tmp_path: Path) -> None:
+    scores, types = zip(*T5.values(), (0.0, USER), strict=True)
+    tokens = {
+        "tokens": strings(*T5, "x y"),
+        "scores": Typed(FLOAT32, scores, True),
+        "token_type": Typed(INT32, types, True),
+    }
+    tokenizer = fastbpe.load(written("t5", **tokens))
+    assert tokenizer.encode_ordinary("the x y") == [4, 3, 13]
+    with pytest.warns(FormatWarning, match="single precision"):
+        tokenizer.export(tmp_path / "x.gguf")
+    values = metadata.read((tmp_path / "x.gguf").read_bytes(), "x", "tokenizer.ggml.")
+    assert values["tokenizer.ggml.tokens"][13] == b"x y"
+
+
 DAMAGED: dict[str, tuple[str, dict[str, Any], str]] = {
     "byte": ("t5", {"token_type": Typed(INT32, [0, *[BYTE] * 12], True)}, "token 0 is of the type 0"),
     "bytes": (
@@ -225,11 +240,24 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "continuing prefix": (lambda: bert("@@"), "but this tokenizer has the prefix '@@';"),
     "control characters": (lambda: bert(clean_text=False), "but this tokenizer has clean_text=False;"),
+    "normalized": (lambda: bert(added={"normalized": True}), r"cannot store the flags .* added token 'a'"),
+    "normalized special": (
+        lambda: bert(added={"normalized": True, "special": True}),
+        r"cannot store the flags .* added token 'a'",
+    ),
+    "single word": (
+        lambda: bert(added={"single_word": True, "special": True}),
+        r"cannot store the flags .* added token 'a'",
+    ),
+    "spaces at both": (
+        lambda: bert(added={"id": 3, "rstrip": True, "content": " a"}),
+        r"cannot store the flags .* added token ' a'",
+    ),
     "roles": (lambda: bert(), r"needs the tokens unk, cls and sep; name them with roles="),
 }
 
 
-def bert(prefix: str = "##", **options: Any) -> Tokenizer:
+def bert(prefix: str = "##", added: Any = None, **options: Any) -> Tokenizer:
     described = json.loads(
         tokenizer_json(
             {
@@ -250,6 +278,9 @@ def bert(prefix: str = "##", **options: Any) -> Tokenizer:
         )
     )
     described["pre_tokenizer"] = {"type": "BertPreTokenizer"}
+    if added is not None:
+        flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+        described["added_tokens"] = [{"id": 1, "content": "a", **flags, **added}]
     return fastbpe.load(json.dumps(described).encode())
 
 
@@ -259,3 +290,12 @@ def test_tokenizer_that_llama_cpp_runs_otherwise_is_refused(name: str, tmp_path:
     with pytest.raises(FormatError, match=message):
         make().export(tmp_path / "x.gguf", format="gguf")
     assert not (tmp_path / "x.gguf").exists()
+
+
+def test_white_space_around_a_token_of_bert_needs_no_flags(tmp_path: Path) -> None:
+    tokenizer = bert(added={"lstrip": True, "rstrip": True}).with_special_tokens(["[CLS]", "[SEP]"])
+    with pytest.warns(FormatWarning, match="words of more than 100 characters"):
+        tokenizer.export(tmp_path / "x.gguf", roles={"cls": "[CLS]", "sep": "[SEP]"})
+    again = fastbpe.load(tmp_path / "x.gguf")
+    for text in ("xa ax", " a  a ", "\u3000a\x0bab"):
+        assert again.encode_ordinary(text) == tokenizer.encode_ordinary(text)

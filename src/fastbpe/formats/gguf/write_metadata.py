@@ -67,7 +67,7 @@ def dump_byte_level(
     named = [(token.content, token.id, PieceType.USER_DEFINED) for token in added_tokens if not token.special]
     named += [(name, token_id, PieceType.CONTROL) for name, token_id in special_tokens.items()]
     for name, token_id, kind in named:
-        if texts[token_id] or not name:
+        if texts[token_id]:
             raise FormatError(
                 f"the id {token_id} has the texts {texts[token_id]!r:.60} and {name!r:.60}, but a GGUF file can "
                 "store only one text per id; export this tokenizer as native or huggingface"
@@ -107,8 +107,12 @@ def _check_added(added_tokens: Sequence[AddedToken], special_tokens: Mapping[str
     overlap = {*"".join(after)} & {*"".join(before)}
     for token in added_tokens:
         if token.lstrip or token.rstrip or token.single_word or (token.normalized and overlap):
-            flags = "the flags (lstrip, rstrip, single_word, normalized) of the added token"
-            _refuse(f"{flags} {token.content!r:.60}", "native or huggingface")
+            _refuse_flags(token)
+
+
+def _refuse_flags(token: AddedToken) -> NoReturn:
+    flags = "the flags (lstrip, rstrip, single_word, normalized) of the added token"
+    _refuse(f"{flags} {token.content!r:.60}", "native or huggingface")
 
 
 def _refuse(lost: str, way_out: str = "native") -> NoReturn:
@@ -139,16 +143,12 @@ def dump_code_points(model: CodePointModel) -> bytes:
         raise FormatError(
             "a GGUF file needs byte_fallback, but this tokenizer lacks it; export this tokenizer as native"
         )
-    pieces = [
-        piece.replace(METASPACE, b" ") if kind == PieceType.USER_DEFINED else piece
-        for piece, kind in zip(plain.pieces, plain.types, strict=True)
-    ]
     return _file(
         "llama",
         {
             "pre": b"default",
-            "tokens": pieces,
-            "scores": struct.unpack(f"={len(pieces)}f", plain.scores),
+            "tokens": _pieces(plain),
+            "scores": struct.unpack(f"={plain.n_pieces}f", plain.scores),
             "token_type": list(plain.types),
             "add_space_prefix": plain.normalizer["add_dummy_prefix"],
             **_code_point_roles(plain, model),
@@ -187,7 +187,7 @@ def _dump_unigram(model: CodePointModel) -> bytes:
         "t5",
         {
             "pre": b"default",
-            "tokens": model.pieces,
+            "tokens": _pieces(model),
             "scores": [  # llama.cpp finds unused pieces in text, too
                 _NEVER if kind == PieceType.UNUSED else score
                 for score, kind in zip(scores, model.types, strict=True)
@@ -201,6 +201,14 @@ def _dump_unigram(model: CodePointModel) -> bytes:
     )
 
 
+def _pieces(model: CodePointModel) -> list[bytes]:
+    """Return the texts of pieces; user-defined ones with spaces, since llama.cpp searches the original text."""
+    return [
+        piece.replace(METASPACE, b" ") if kind == PieceType.USER_DEFINED else piece
+        for piece, kind in zip(model.pieces, model.types, strict=True)
+    ]
+
+
 def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | None], n_ids: int) -> bytes:
     """Return the bytes of a file of the kind "bert", for a WordPiece model with BERT's steps. roles: role → id.
 
@@ -210,7 +218,12 @@ def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | 
     spelling = model.spelling
     assert spelling is not None
     added = all_added_tokens(model)
-    _check_added([token for token in added if not token.special], {})
+    # With BERT's normalizer, a normalized token is also found in other case or with control characters inside it.
+    # The pre-tokenizer drops white space, so lstrip and rstrip matter only if a token begins or ends with some.
+    has_space = any(token.content != token.content.strip() for token in added)
+    for token in added:
+        if token.normalized or token.single_word or (has_space and (token.lstrip or token.rstrip)):
+            _refuse_flags(token)
     texts = [token.decode() for token in tokens] + [""] * (n_ids - len(tokens))
     types = [int(PieceType.NORMAL)] * n_ids
     for token in added:
