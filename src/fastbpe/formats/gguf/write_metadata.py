@@ -99,8 +99,9 @@ def dump_byte_level(
 def _check_added(added_tokens: Sequence[AddedToken], special_tokens: Mapping[str, int]) -> None:
     """Raise FormatError if an added token has a flag that affects where it is found.
 
-    Without a normalizer, the flag `normalized` only means that a token is searched after the tokens without this
-    flag. That makes no difference if no token with the flag shares a character with a token without it.
+    A model with a `normalized` token has no normalizer here: `export` refuses one of a byte-level model, and
+    `sentencepiece.beside` refuses the two together. So the flag only means that a token is searched after the
+    tokens without it. That makes no difference if no token with it shares a character with a token without it.
     """
     after = {token.content for token in added_tokens if token.normalized}
     before = {token.content for token in added_tokens if not token.normalized} | (special_tokens.keys() - after)
