@@ -3,6 +3,7 @@
 import json
 import random
 import struct
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -44,11 +45,32 @@ def both_ways(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def number(rng: random.Random) -> str:
     text = str(rng.randrange(10 ** rng.choice((1, 1, 2, 8, 19, 20, 25))))
+    if rng.random() < 0.2:
+        text = str((1 << 64) // 10 ** rng.randrange(3) + rng.randrange(-30, 30))  # about the greatest integer
     if rng.random() < 0.8:
         text += "." + "".join(rng.choice("0123456789") for _ in range(rng.choice((1, 6, 14, 17, 18, 19, 25))))
     if rng.random() < 0.2:
         text += rng.choice("eE") + rng.choice(("", "+", "-")) + str(rng.randrange(rng.choice((3, 30, 330, 400))))
     return rng.choice(("", "-")) + text
+
+
+def test_numbers_have_the_bits_that_tokenizers_gives_them() -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    rng = random.Random(2)
+    spelled = ["1e-" + "9" * 5000, "1e-" + "0" * 5000 + "1", "0e" + "9" * 5000, "18446744073709551616.30e-20"]
+    for text in (number(rng) for _ in range(n_rounds(3_000, 100_000))):
+        with suppress(ValueError):
+            serde_float(text)
+            spelled.append(text)
+    made = tokenizers.Tokenizer.from_str(document([(str(i), text) for i, text in enumerate(spelled)]))
+    for text, (_, wanted) in zip(spelled, json.loads(made.to_str())["model"]["vocab"], strict=True):
+        assert serde_float(text) == wanted, text
+
+
+@pytest.mark.parametrize("text", ["1e" + "9" * 5000, "1e2147483648", "-1e309"])
+def test_number_beyond_floats_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match="too large"):
+        serde_float(text)
 
 
 def test_numbers_have_the_bits_that_the_slow_twin_gives_them() -> None:

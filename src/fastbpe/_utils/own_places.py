@@ -88,7 +88,7 @@ def own_folder(target: str) -> Iterator[str]:
             os.close(lock_fd)  # before: Windows cannot remove an open file
         _remove_tree(place, ignore_errors=True)
         if not file_locks.keeps_open_files():
-            os.close(lock_fd)  # after: until then, no other process removes the folder
+            os.close(lock_fd)  # after: another process could begin to remove the files, too, and fail at some
 
 
 def remove_leftovers(targets: Iterable[str | os.PathLike[str]]) -> None:

@@ -21,9 +21,9 @@ DETAILS = f"""
 
 Prints the ids of each document on one line, separated by spaces, or as a JSON list
 with --json. A text file is one document, including its line endings: with a byte-level
-tokenizer that has no normalizer, `fastbpe decode` restores it byte for byte, except for a
-byte-order mark. Special tokens in the text are treated as plain text unless
---allow-special or --forbid-special is given.
+tokenizer that has no normalizer and puts no space before texts, `fastbpe decode` restores
+it byte for byte, except for a byte-order mark. Special tokens in the text are treated as
+plain text unless --allow-special or --forbid-special is given.
 
 With -o, the ids of all documents go into one file. If the command is interrupted, run
 it again: it continues where it stopped. Files are streamed. A text file that is one

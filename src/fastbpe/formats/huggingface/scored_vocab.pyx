@@ -163,7 +163,7 @@ cdef const uint8_t* _read_number(const uint8_t* at, const uint8_t* end, double* 
         return NULL
     if at < end and at[0] == c'.':
         at += 1
-        first = at
+        first, fits = at, True  # a digit after the point may fit although one before it did not
         while at < end and c'0' <= at[0] <= c'9':
             fits = fits and _add_digit(&digits, at[0])
             power -= fits  # a digit after the point that is left out changes nothing

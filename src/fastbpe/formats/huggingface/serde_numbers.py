@@ -6,7 +6,8 @@ matters for the scores of a Unigram model, whose last bits decide between paths 
 
 from __future__ import annotations
 
-_MOST = (1 << 64) - 1  # greatest integer that the digits form; further digits are left out
+_MOST = (1 << 64) - 1  # greatest integer that the digits form
+_MAX_EXPONENT = (1 << 31) - 1
 _MAX_POWER = 308
 _POWERS = [float(f"1e{i}") for i in range(_MAX_POWER + 1)]
 _SURE_DIGITS = 19  # as many digits always form an integer up to _MOST
@@ -33,16 +34,23 @@ def _any_float(text: str) -> float:
     """Do what `serde_float` does, for numbers of any length and form."""
     mantissa, _, exponent = text.lower().partition("e")
     whole, _, part = mantissa.lstrip("-").partition(".")
-    power, digits, number = int(exponent or 0), whole + part, 0
-    for place, digit in enumerate(digits):
+    number = power = 0
+    for place, digit in enumerate(whole):
         if number * 10 + int(digit) > _MOST:
-            # Digits before the point that are left out count as zeros; those after it do not count.
-            power += max(len(whole) - place, 0)
-            power -= max(place - len(whole), 0)
+            power = len(whole) - place  # this digit and those up to the point count as zeros
             break
         number = number * 10 + int(digit)
+    for digit in part:
+        if number * 10 + int(digit) > _MOST:
+            break  # this digit and those after it do not count
+        number, power = number * 10 + int(digit), power - 1
+    digits = exponent.lstrip("+-").lstrip("0")
+    if len(digits) > 10 or int(digits or 0) > _MAX_EXPONENT:  # int() refuses 4,301 digits
+        if number and not exponent.startswith("-"):
+            raise ValueError(f"{text:.60}: the number is too large")
+        number = 0
     else:
-        power -= len(part)
+        power += -int(digits or 0) if exponent.startswith("-") else int(digits or 0)
     value = float(number)
     while abs(power) > _MAX_POWER and value:
         if power >= 0:
