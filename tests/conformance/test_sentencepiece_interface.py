@@ -368,6 +368,7 @@ def sequences() -> list[Any]:
             [2**40, -1],
             [99999, 1.5],
             [[300], ["b"]],
+            [[300], b"a"],
             [["b"], [300]],
         ),
         *([[300], 301], [300, [301]], {300}, {300: 1}, iter([300]), numpy.array([1.0]), numpy.array([True])),
@@ -399,6 +400,7 @@ def test_every_form_of_decode_equals_sentencepiece(index: int) -> None:
 IDS: list[Any] = [
     *(0, 1, 5, 300, True, numpy.int64(4), [1, 2], (1, 2), [], range(3), numpy.array([1, 2]), {3}, iter([1])),
     *(32000, -1, 2**40, 1.0, None, "a", [1, 40000], [1.5], [None], [2**40], numpy.array([1.5])),
+    *(numpy.array(4), numpy.array(4.0), bytearray(b"ab"), b"ab"),
 ]
 FACTS = ("id_to_piece", "get_score", "is_unknown", "is_control", "is_unused", "is_byte")
 
@@ -414,6 +416,8 @@ def test_properties_of_ids_equal_sentencepiece(fact: str) -> None:
         assert outcome(lambda ids=ids: getattr(ours, fact)(ids)) == outcome(
             lambda ids=ids: getattr(theirs, fact)(ids)
         ), ids
+    assert getattr(ours, fact)(i for i in [5, 1]) == getattr(theirs, fact)(i for i in [5, 1])
+    assert getattr(ours, fact)(map(int, "51")) == getattr(theirs, fact)(map(int, "51"))
 
 
 PIECES: list[Any] = [

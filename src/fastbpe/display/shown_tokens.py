@@ -14,7 +14,7 @@ from fastbpe.model import AddedToken
 
 Text = str | bytes
 
-_SUPERWORD = re.compile(rb"\S +\S")
+_SUPERWORD = re.compile(r"\S +\S")
 
 #: Kinds of tokens, each with its text in a legend.
 KINDS = {
@@ -120,9 +120,10 @@ class KnownTokens:
             found = self._known[token_id] = data, self._kind(token_id, data)
         data, kind = found
         # A text that spells the unknown token's name, such as "<unk>", may be this token itself.
-        if token_id == self.unknown and (source is None or source.encode("utf-8", "replace") != data):
-            shown = to_utf8(source or "").decode()  # lone surrogates become U+FFFD
-            return ShownToken(token_id, data, start, end, "unknown", shown)
+        if token_id == self.unknown:
+            read = to_utf8(source or "")  # lone surrogates become U+FFFD, as in encoding
+            if source is None or read != data:
+                return ShownToken(token_id, data, start, end, "unknown", read.decode())
         return ShownToken(token_id, data, start, end, kind)
 
     def _kind(self, token_id: int, data: bytes) -> str:
@@ -143,7 +144,8 @@ def is_superword(token: bytes) -> bool:
     >>> is_superword(b" of the"), is_superword(b" of")
     (True, False)
     """
-    return _SUPERWORD.search(token) is not None
+    # Cut characters become U+FFFD, which is not white space.
+    return _SUPERWORD.search(token.decode(errors="replace")) is not None
 
 
 def sizes_of(text: Text) -> tuple[int, int]:

@@ -16,6 +16,7 @@ A document may have several sequences. They must be consecutive in the .bin; oth
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -103,7 +104,13 @@ class DocumentStarts:
 
     def __init__(self, index: MegatronIndex, n_ids: int) -> None:
         self._index, self._n_ids = index, n_ids
+        expected = index.at_ends + 8 * (index.n_documents + 1)  # without the modes
         with open(index.path, "rb") as file:
+            n_bytes = os.fstat(file.fileno()).st_size
+            if n_bytes < expected:
+                raise FormatError(
+                    f"{index.path}: {n_bytes} bytes, but at least {expected} when it was opened; open it again"
+                )
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         self._starts, self._ends = (
             data[at : at + 8 * n]

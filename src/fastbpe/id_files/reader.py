@@ -290,12 +290,7 @@ class StoredIds(Sequence[Any]):
         mapped = maps.pop(part_index, None)
         if mapped is None:
             part = self._parts[part_index]
-            ids = _view(part.path, part.start, self.dtype)
-            if len(ids) != part.n_ids:
-                raise FormatError(
-                    f"{part.path}: {len(ids)} ids, but {part.n_ids} when it was opened; open it again"
-                )
-            mapped = ids, _offsets_of(part)
+            mapped = _view(part.path, part.start, self.dtype, part.n_ids), _offsets_of(part)
         maps[part_index] = mapped  # as the last one used
         while len(maps) > _MAX_MAPPED:
             try:
@@ -313,13 +308,17 @@ def _offsets_of(part: Part) -> memoryview | DocumentStarts | None:
     """Map the offsets of a part's documents; None if no file has them: the part is then one document."""
     if part.index is not None:
         return part.index.starts(part.n_ids)
-    return None if part.offsets is None else _view(part.offsets, 0, "int64")
+    return None if part.offsets is None else _view(part.offsets, 0, "int64", part.n_documents + 1)
 
 
-def _view(path: Path, start: int, dtype: str) -> memoryview:
-    """Map a file from a byte on, as integers."""
+def _view(path: Path, start: int, dtype: str, n: int) -> memoryview:
+    """Map the n integers of a file after `start` bytes. Raises FormatError if its size has changed since."""
+    expected = start + n * READABLE[dtype][0]
     with open(path, "rb") as file:
-        if os.fstat(file.fileno()).st_size <= start:
+        n_bytes = os.fstat(file.fileno()).st_size
+        if n_bytes != expected:
+            raise FormatError(f"{path}: {n_bytes} bytes, but {expected} when it was opened; open it again")
+        if not n:  # an empty file cannot be mapped
             return _cast(memoryview(b""), dtype)
         data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[start:]
     if sys.byteorder == "little":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from operator import index
+from types import GeneratorType
 
 from fastbpe.sentencepiece._errors import ArgumentTypeError, out_of_range
 
@@ -39,19 +40,20 @@ def flag(name: str, value: Any) -> bool:
     """Convert an argument to a bool. Raises ArgumentTypeError for a str or another value without `__bool__`."""
     if value is None or hasattr(value, "__bool__"):
         return bool(value)
-    raise ArgumentTypeError(f"{name}={value!r}: must be True or False")
+    raise ArgumentTypeError(f"{name}={value!r:.80}: must be True or False")
 
 
 def checked_ids(ids: Any) -> Any:
     """Return ids in a form that decoding accepts: a list, or a buffer of integers. Raises ArgumentTypeError."""
     if isinstance(ids, list):
         return ids
-    if isinstance(ids, (bytes, bytearray)):
-        return list(ids)
+    if isinstance(ids, bytes):  # a piece
+        raise not_integers()
     try:
         view = memoryview(ids)
     except TypeError:
         return _listed(ids)
+    # Of any byte order: sentencepiece misreads another one than the machine's.
     if view.format.lstrip("@=<>!") not in tuple("bBhHiIlLqQnN"):
         raise ArgumentTypeError("Buffer must be of integer type")
     if view.ndim != 1:
@@ -64,8 +66,8 @@ def ids_of_pieces(ids: Any, n_pieces: int) -> tuple[bool, list[int]]:
 
     Raises the error of `id_error` if one is not an integer from 0 to n_pieces - 1.
     """
-    if isinstance(ids, bytes):
-        raise not_integers()
+    if isinstance(ids, (GeneratorType, map)):  # sentencepiece refuses other iterators
+        ids = [*ids]
     is_one = _is_one(ids)
     checked = [ids] if is_one else checked_ids(ids)
     try:
@@ -102,8 +104,10 @@ def not_integers() -> TypeError:
 
 
 def _is_one(ids: Any) -> bool:
-    """Tell whether this is a single id. A numpy array without dimensions is one."""
-    if not hasattr(ids, "__index__"):
+    """Tell whether this is a single id. A numpy array of an integer without dimensions is one."""
+    try:
+        index(ids)  # also of a tensor that has one dimension and one id
+    except TypeError:
         return False
     try:
         len(ids)

@@ -13,8 +13,9 @@ import fastbpe
 from fastbpe.display import html, painting
 from fastbpe.display.layout import Details, n_columns
 from fastbpe.display.shown_text import show
-from fastbpe.display.shown_tokens import KINDS, ShownToken
+from fastbpe.display.shown_tokens import KINDS, ShownToken, is_superword
 from fastbpe.display.visible import visible, visible_text
+from fastbpe.tokenizers import Tokenizer, models
 from helpers.codepoint_models import model_of
 from helpers.sampling import some
 from helpers.shared_data import BYTES, data_file
@@ -161,6 +162,11 @@ class TestIds:
         shown = show(code_points(byte_fallback=False), "a漢")
         assert (shown.tokens[-1].kind, shown.tokens[-1].source) == ("unknown", "漢")
         assert "漢" in str(shown)
+
+    def test_lone_surrogate_is_not_the_name_of_the_unknown_token(self):
+        data = Tokenizer(models.BPE({"a": 0, "?": 1}, [], unk_token="?")).to_str()
+        shown = show(fastbpe.load(data.encode()), "?\ud800")
+        assert [(token.kind, token.source) for token in shown.tokens] == [("ordinary", ""), ("unknown", "\ufffd")]
 
     def test_added_tokens_are_marked(self):
         pieces = [(b"<unk>", 0.0, 2), (b"a", 0.0, 1), (b"<sep>", 0.0, 4)]
@@ -319,6 +325,13 @@ def test_neighbouring_backgrounds_differ_for_the_colour_blind(kind, theme):
     for number in range(4):
         pair = zip(colours[number], colours[(number + 1) % 4], strict=True)
         assert sum((a - b) ** 2 for a, b in pair) ** 0.5 > 35, (number, theme)
+
+
+def test_white_space_alone_is_no_superword() -> None:
+    words = [" of the", "\u3000a b", "a  \u3000b c"]
+    assert [is_superword(text.encode()) for text in words] == [True] * 3
+    spaces = [" \xa0 \xa0", "\u3000 a", "a \u3000", "a\xa0b"]
+    assert [is_superword(text.encode()) for text in spaces] == [False] * 4
 
 
 def test_superwords_are_marked_everywhere() -> None:

@@ -69,6 +69,16 @@ def test_megatron_index_of_another_program_gives_dtype_and_documents(tmp_path: P
         open_ids(tmp_path / "theirs.bin", dtype="uint64" if code != 5 else "uint32")
 
 
+@pytest.mark.parametrize("n_bytes", [0, 40])
+def test_megatron_index_that_is_cut_after_opening_raises_format_error(tmp_path: Path, n_bytes: int) -> None:
+    write_megatron(tmp_path / "theirs", DOCUMENTS)
+    ids = open_ids(tmp_path / "theirs.bin")
+    index = tmp_path / "theirs.idx"
+    index.write_bytes(index.read_bytes()[:n_bytes])
+    with pytest.raises(FormatError, match=rf"theirs\.idx: {n_bytes} bytes, but at least .* open it again"):
+        ids.span(3)
+
+
 def test_int32_of_an_index_may_be_read_as_uint32(tmp_path: Path) -> None:
     write_megatron(tmp_path / "theirs", DOCUMENTS, 4)
     ids = open_ids(tmp_path / "theirs.bin", dtype="uint32")

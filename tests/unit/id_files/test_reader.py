@@ -215,6 +215,18 @@ def test_damaged_offset_raises_format_error_when_read(
             stored[i]
 
 
+@pytest.mark.parametrize("ending", [".bin", ".bin.offsets"])
+@pytest.mark.parametrize("n_bytes", [0, 7, 8, 4000])
+def test_file_of_another_size_than_when_opened_raises_format_error(
+    code_tokenizer: Tokenizer, text: Path, tmp_path: Path, ending: str, n_bytes: int
+) -> None:
+    code_tokenizer.encode_files(text, tmp_path / "out.bin")
+    stored = open_ids(tmp_path / "out.bin")
+    (tmp_path / f"out{ending}").write_bytes(bytes(n_bytes))
+    with pytest.raises(FormatError, match=f"{ending}: {n_bytes} bytes, but .* open it again"):
+        stored[0]
+
+
 def test_wrong_tokenizer_dtype_or_path_is_refused(code_tokenizer: Tokenizer, text: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.bin"
     code_tokenizer.encode_files(text, out)
