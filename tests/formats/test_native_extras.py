@@ -266,6 +266,16 @@ def test_invalid_roles_and_templates_raise_format_error(
         fastbpe.load(sealed({**header, "own_tokens": {**OWN, **changes}}, tables))
 
 
+@pytest.mark.parametrize("template", [0, "", False, {}, None])
+def test_template_that_is_no_list_raises_format_error(data: bytes, template: Any) -> None:
+    header, tables = parts(data)
+    extras = {**header["extras"], "template": template}
+    if "conventions" in extras:
+        extras["conventions"] = None
+    with pytest.raises(FormatError, match="template"):
+        fastbpe.load(sealed({**header, "extras": extras}, tables))
+
+
 def test_template_with_unknown_id_is_not_exported(tmp_path: Path) -> None:
     made = fastbpe.load(json.dumps(code_points()).encode())
     made.save(tmp_path / "a.fbpe")

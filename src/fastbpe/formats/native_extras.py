@@ -35,7 +35,7 @@ from fastbpe.model import (
     Symbols,
 )
 
-_MAX_IDS = 1 << 24  # the core's limit
+_MAX_IDS = 1 << 24  # the core's limit, `MAX_IDS` in _core/merge/vocabulary
 _FLAGS = AddedToken._fields[2:]
 # Keys of the extras, by mode.
 _BYTE = ("drops_bytes", "pre_tokenizers", "normalizers", "prefix_space", "added_tokens", "template", "huggingface")
@@ -192,10 +192,11 @@ def read_code_points(extras: Any, n_pieces: int, where: str) -> dict[str, Any]:
     """Read what `describe_code_points` wrote, as arguments of `CodePointModel`. Raises FormatError as `read`."""
     top = _top(extras, where, _CODEPOINT)
     conventions = _read_conventions(extras["conventions"], where)
+    template = _read_template(top)
     has_template = conventions is not None or extras["template"]  # without one, the model's options decide
     return {
         "added_tokens": _read_added_tokens(top, n_pieces),
-        "template": _read_template(top) if has_template else None,
+        "template": template if has_template else None,
         "conventions": conventions,
     }
 

@@ -7,7 +7,8 @@ from typing import NoReturn
 from fastbpe.errors import PatternError
 from fastbpe.splitting.charset import FIRST_SURROGATE, LAST_SURROGATE, MAX_CODE_POINT, CharSet
 
-# Maximum depth of nested groups and classes, as in tiktoken's engine; a recursive reader needs a limit.
+# Maximum depth of nested groups and classes, since the reader is recursive. tiktoken's engine has the same limit
+# for groups; its limit for classes is 250.
 MAX_NESTING = 63
 MAX_PATTERN_CHARS = 65_536  # a choice
 # Maximum number of ranges in all classes of a pattern. o200k has 12,000; the `regex` package compiles 23,000 a
@@ -122,6 +123,7 @@ class Cursor:
             self.at += len(digits)
             if len(digits) < _HEX_LENGTHS[kind]:
                 digits = ""
+        # At most 8 in braces, as in tiktoken's engine: it refuses \x{000000041}.
         if not digits or len(digits) > 8 or any(digit not in HEX_DIGITS for digit in digits):
             self.fail(
                 start,

@@ -294,7 +294,7 @@ class _Learner:
             self._note_whole(all_changed)
             self._whole_queue.push(all_changed)
         for i, judged in enumerate(self._judged):
-            if judged is not self._languages[i]:  # dev texts; merged above otherwise
+            if judged is not self._languages[i]:  # dev texts: their pairs are never chosen, so no limit
                 judged.merge(pair, made, _UNLIMITED)
             self._choice.set_symbols(i, judged.n_symbols)
 

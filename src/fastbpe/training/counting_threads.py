@@ -28,8 +28,10 @@ from fastbpe.corpus.sources import Block
 
 # A unit is a byte of a bytes document, a character of a str document: what len() counts.
 BATCH_UNITS = 1 << 18  # characters (str) or bytes of a batch; with fewer, threads would mostly wait for the queue
-BATCH_TEXTS = 1 << 14  # maximum number of documents of a batch
-LONG_TEXT_UNITS = 1 << 21  # units: a document of this length or more is cut into parts, one for each batch
+BATCH_TEXTS = 1 << 14  # maximum number of documents of a batch; empty ones, without units, would not fill it
+# Units: a document of this length or more is cut into parts, one for each batch. Shorter ones are
+# counted whole: no thread waits long for the last of them.
+LONG_TEXT_UNITS = 1 << 21
 BATCHES_AHEAD = 2  # batches for each thread that may wait in the queue; if more wait, the reading thread counts
 
 # minimum bytes of a thread's table; with fewer, the thread would spend its time on spilling
@@ -238,7 +240,7 @@ class CountingThreads(Generic[C]):
             counter: C | None = None
             while (batch := self._queue.get()) is not None:
                 try:
-                    counter = counter or self._new_counter()
+                    counter = self._new_counter() if counter is None else counter
                 except Exception as error:  # the batch is lost with this thread, so the caller must get the error
                     self._errors.append((batch.number, error))
                     clear_frames(error)
