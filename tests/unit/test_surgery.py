@@ -14,6 +14,7 @@ import pytest
 import fastbpe
 from fastbpe import AddedToken, SpecialTokenError, Tokenizer, VocabularyError
 from fastbpe.model import Model, PieceType
+from fastbpe.tokenizer.internals import code_point_model_of
 from helpers.codepoint_models import model_of
 from helpers.shared_data import BYTES, corpus, data_file, published
 
@@ -336,6 +337,48 @@ def test_merging_keeps_a_user_defined_piece_with_a_space() -> None:
     assert 3 in report.added
     assert report.dropped == ()
     assert merged.token_to_id("\u2581x") == report.added[3]
+
+
+def letters(*first: tuple[bytes, float, int], **trainer: Any) -> Tokenizer:
+    """Make a tokenizer of some pieces, and of the characters of `<0x41>` and `<unk>`."""
+    alone = [(c.encode(), -10.0 - i, PieceType.NORMAL) for i, c in enumerate("▁<0x41>unk")]
+    return fastbpe.load(model_of([*first, *alone], trainer))
+
+
+def test_text_that_is_the_name_of_another_piece_is_left_out() -> None:
+    unknown = (b"<unk>", 0.0, PieceType.UNKNOWN)
+    spelled = [b"<0", b"<0x", b"<0x4", b"<0x41", b"<0x41>"]
+    text = letters(unknown, *((piece, -float(i), PieceType.NORMAL) for i, piece in enumerate(spelled)))
+    names = letters(unknown, *((b"<0x%02X>" % i, -50.0, PieceType.BYTE) for i in range(256)), byte_fallback=True)
+    merged, _ = change = fastbpe.merge_vocabularies(names, text)
+    assert [text.id_to_token(i) for i in change.report.dropped] == [b"<0x41>"]
+    assert change.report.common == 1 + 10  # <unk> and the characters
+    assert merged.encode("<0x41>")[-1] == merged.token_to_id(">")
+    assert code_point_model_of(merged).scores[: 4 * 257] == code_point_model_of(names).scores[: 4 * 257]
+    assert len(fastbpe.merge_vocabularies(text, names).report.dropped) == 256
+    spelled = [b"<u", b"<un", b"<unk", b"<unk>"]
+    other = letters(
+        (b"[?]", 0.0, PieceType.UNKNOWN),
+        *((piece, -float(i), PieceType.NORMAL) for i, piece in enumerate(spelled)),
+        unk_piece="[?]",
+    )
+    report = fastbpe.merge_vocabularies(letters(unknown), other).report
+    assert [other.id_to_token(i) for i in report.dropped] == [b"<unk>"]
+
+
+def test_scores_that_are_not_numbers_keep_their_order() -> None:
+    nan = float("nan")  # the best score
+    own = {"aa": 3, "aaa": nan, "aaabb": 0, "aab": 0, "aaba": nan, "ab": nan, "abb": 4, "ba": 8}
+    theirs = {"aab": 5, "ababa": 4, "abb": nan, "abbb": 3, "baa": -8}
+    unknown = (b"<unk>", 0.0, PieceType.UNKNOWN)
+    a, b = (
+        fastbpe.load(
+            model_of([unknown, *((p.encode(), s, PieceType.NORMAL) for p, s in {**of, "a": -9, "b": -9}.items())])
+        )
+        for of in (own, theirs)
+    )
+    merged = fastbpe.merge_vocabularies(a, b).tokenizer  # a loop without an end if the order is another one
+    assert all(merged.encode(piece) == a.encode(piece) for piece in ("ab", "aaba", "aaa"))
 
 
 def test_merging_takes_an_added_token_with_u2581_from_a_tokenizer_json(tmp_path: Path) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
 from fastbpe.errors import SpecialTokenError, VocabularyError
-from fastbpe.model import CodePointModel, PieceType, pack_pieces
+from fastbpe.model import TEXT_TYPES, CodePointModel, PieceType, pack_pieces
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, Parts, build, by_scores, make_normalizer
 from fastbpe.tokenizer.families.symbol_merging import merge_steps, symbols_in
 from fastbpe.tokenizer.surgery.token_makers import characters, mergeable, piece_makers
@@ -42,28 +41,28 @@ class PieceJoining:
         kinds = mergeable(self._b)
         self._of_b = {piece: i for i, piece in enumerate(b.pieces)}
         self._places: dict[bytes, int] = {}  # piece → index of its level in the merged order
-        self.common: dict[int, int] = {}
-        self.left_out: list[int] = []
+        self.common: set[int] = set()  # ids in b
+        self.left_out: list[int] = []  # ids in b
         self._new: dict[bytes, int] = {}  # piece → id in b
         for i, (piece, kind) in enumerate(zip(b.pieces, self._b.types, strict=True)):
             is_text = kind in kinds and kind != PieceType.UNUSED and piece not in left_to_caller
-            if piece in known:
-                if is_text and (piece in special or a.types[known[piece]] == PieceType.CONTROL):
-                    raise SpecialTokenError.is_ordinary(piece.decode("utf-8", "replace"), i)
-                self.common[i] = known[piece]
-            elif is_text and kind == PieceType.NORMAL:
+            in_a = a.types[known[piece]] if piece in known else None
+            if is_text and in_a is not None and (piece in special or in_a == PieceType.CONTROL):
+                raise SpecialTokenError.is_ordinary(piece.decode("utf-8", "replace"), i)
+            if kind == PieceType.UNKNOWN and PieceType.UNKNOWN in a.types:
+                self.common.add(i)
+            elif in_a is None and is_text and kind == PieceType.NORMAL:
                 self._new[piece] = i
-            elif kind == PieceType.UNKNOWN:
-                unknown = self._a.types.find(PieceType.UNKNOWN)
-                if unknown >= 0:
-                    self.common[i] = unknown
-            elif piece not in left_to_caller and kind != PieceType.CONTROL:
-                self.left_out.append(i)
+            elif in_a is not None and (in_a in TEXT_TYPES) == (kind in TEXT_TYPES):
+                self.common.add(i)
+            elif piece not in left_to_caller:
+                self.left_out.append(i)  # also the text "<0x41>" if a has it as the name of a byte
 
     def joined(self) -> tuple[Tokenizer, dict[int, int], list[int]]:
         """Join the vocabularies, as `ByteJoining.joined` does."""
         a, new = self._a, [*self._new]
-        levels = join(_levels(a), _levels(self._b, {*new} | {*a.pieces}))
+        own = _levels(a)
+        levels = join(own, _levels(self._b, {*new}.union(*own)))
         makers = piece_makers(a, build(a))
         # The loop ends: if all pieces that merge in place of a piece of a were behind a's pieces, a's own merges
         # would come first and make it. So each round moves at least one piece behind.
@@ -130,14 +129,15 @@ def _levels(model: CodePointModel, among: set[bytes] | None = None) -> Levels[by
     Pieces of one character, which no merge makes, come last. among: leave out all other pieces.
     """
     kinds = mergeable(model)
-    scores = struct.unpack(f"={model.n_pieces}f", model.scores)
+    scores = struct.unpack(f"={model.n_pieces}I", model.scores)
     order = []
     for i, piece in enumerate(model.pieces):
         if model.types[i] in kinds and (among is None or piece in among):
-            score = scores[i]  # equal scores differ by their sign: 0.0 is better than -0.0, as in sentencepiece
-            order.append((len(characters(piece)) == 1, -score, -math.copysign(1, score), piece))
-    order.sort(key=lambda entry: entry[:3])
-    return [[entry[3] for entry in level] for _, level in groupby(order, key=lambda entry: entry[:3])]
+            # The bits of a score decide, as in codepoint_symbols: 0.0 is better than -0.0, NaN than all numbers.
+            worse = scores[i] if scores[i] >> 31 else ~scores[i]
+            order.append((len(characters(piece)) == 1, worse, piece))
+    order.sort(key=lambda entry: entry[:2])
+    return [[entry[2] for entry in level] for _, level in groupby(order, key=lambda entry: entry[:2])]
 
 
 def _with(a: CodePointModel, new: Sequence[bytes], levels: Levels[bytes]) -> CodePointModel:
