@@ -448,10 +448,9 @@ class CodePointModel(_CodePointFields):
             role: str – "bos", "eos" or "pad".
         """
         name = self.trainer[f"{role}_piece"].encode("utf-8", "surrogateescape")  # decoded so from the file
-        stored = self.trainer[f"{role}_id"]  # may be the id of another piece: only the name counts
-        is_right = 0 <= stored < self.n_pieces and self.piece(stored) == name
-        found = stored if is_right else next((i for i, p in enumerate(self.pieces) if p == name), None)
-        return found if found is not None and self.types[found] == PieceType.CONTROL else None
+        # As in sentencepiece, only the name counts: the option bos_id may be the id of another piece.
+        symbols = (i for i, kind in enumerate(self.types) if kind == PieceType.CONTROL)
+        return next((i for i in symbols if self.piece(i) == name), None)
 
     @property
     def n_pieces(self) -> int:

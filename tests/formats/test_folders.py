@@ -93,6 +93,13 @@ def test_folder_with_half_a_tokenizer_says_what_its_file_is(name: str, named: st
         fastbpe.load(tmp_path)
 
 
+def test_vocabulary_beside_codes_is_not_read_as_berts(tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_text("lo@@ 1\nw 2\n[UNK] 3\n")
+    (tmp_path / "bpe.codes").write_text("l o 1\n")
+    with pytest.raises(FormatError, match=r"bpe\.codes is .*PhoBERT's folder also needs vocab\.txt"):
+        fastbpe.load(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("config", "said"),
     [

@@ -351,6 +351,19 @@ def test_equal_pieces_of_a_unigram_raise_format_error(kind: int) -> None:
         fastbpe.load(data)
 
 
+@pytest.mark.parametrize("bos_id", [-1, 1, 2])
+def test_text_with_the_name_of_a_control_symbol_does_not_hide_it(bos_id: int) -> None:
+    pieces = [
+        (b"<unk>", 0.0, PieceType.UNKNOWN),
+        (b"<s>", 0.0, PieceType.NORMAL),
+        (b"<s>", 0.0, PieceType.CONTROL),
+        (b"a", 0.0, PieceType.NORMAL),
+    ]
+    data = model_of(pieces, {"model_type": "unigram", "bos_id": bos_id})
+    assert sentencepiece.SentencePieceProcessor(model_proto=data).bos_id() == 2
+    assert fastbpe.load(data).encode("a", with_template=True)[0] == 2
+
+
 def test_unk_surface_may_be_invalid_utf8() -> None:
     surface = bytes_field(2, varint_field(3, 2) + bytes_field(44, b"\xff"))
     tokenizer = fastbpe.load(UNK + A + surface + bytes_field(3, varint_field(3, 0)))

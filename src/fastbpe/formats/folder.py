@@ -8,7 +8,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import gpt2
 
 JSON, SPIECE = "tokenizer.json", "spiece.model"
-#: Files that hold a tokenizer, in the order of preference.
+#: Files that hold a tokenizer. The first is preferred, as by AutoTokenizer; the order of the others is only fixed.
 ALONE = (
     JSON,
     "tokenizer.model",
@@ -19,12 +19,12 @@ ALONE = (
     "sentencepiece.model",
     "spm.model",
 )
-BERT_VOCABULARY = "vocab.txt"
+BERT_VOCABULARY, CODES = "vocab.txt", "bpe.codes"  # beside bpe.codes, vocab.txt is PhoBERT's
 #: Files that contain only a part of a tokenizer → description and way out, for errors.
 _HALVES = {
     "source.spm": "one of MarianTokenizer's files; the folder also needs target.spm, vocab.json, and the class in "
     "tokenizer_config.json or the model_type in config.json; source.spm loaded by its path gives other ids",
-    "bpe.codes": "a list of merges without ids; PhoBERT's folder also needs vocab.txt, and the class in "
+    CODES: "a list of merges without ids; PhoBERT's folder also needs vocab.txt, and the class in "
     "tokenizer_config.json; for other codes, load bpe.codes by its path, and the error says what to write",
 }
 _PATTERNS = ("tokenizer.model.v*", "*.tiktoken", "*.fbpe", "*.gguf")
@@ -53,7 +53,7 @@ def find(folder: str, *, beside_json: bool = False) -> tuple[str, ...]:
             return (str(where / name),)
     if pair := find_pair(folder):
         return pair
-    if (where / BERT_VOCABULARY).is_file():
+    if (where / BERT_VOCABULARY).is_file() and not (where / CODES).is_file():
         return (str(where / BERT_VOCABULARY),)
     for pattern in _PATTERNS:
         found = sorted(path for path in where.glob(pattern) if path.is_file())
@@ -64,6 +64,7 @@ def find(folder: str, *, beside_json: bool = False) -> tuple[str, ...]:
             )
         if found:
             return (str(found[0]),)
+    # A half beside a tokenizer.json: the class does not read the latter, and some of its own files are missing.
     if beside_json and not any((where / name).is_file() for name in _HALVES):
         return ()
     pairs = (" with ".join(pair) for pair in gpt2.ALL_NAMES)
@@ -77,6 +78,6 @@ def find(folder: str, *, beside_json: bool = False) -> tuple[str, ...]:
             "merges.txt: add that file; a vocabulary of characters, such as Wav2Vec2CTCTokenizer's, has no "
             "merges: encode with transformers"
         )
-    pickles = [path.name for path in Path(folder).glob("tokenizer*.pkl")]
+    pickles = sorted(path.name for path in where.glob("tokenizer*.pkl"))
     hint = f"; {pickles[0]} is a pickle: load it by its path, and the error says what to do" if pickles else ""
     raise FormatError(f"{folder}: no tokenizer in this folder; looked for {looked_for}{hint}")
