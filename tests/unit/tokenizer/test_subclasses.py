@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import fastbpe
-from fastbpe import Tokenizer
+from fastbpe import SequenceTokenizer, Tokenizer
 from fastbpe._core.text.utf8_text import plain
 from fastbpe.model import PieceType
 from fastbpe.sentencepiece import SentencePieceProcessor
@@ -74,6 +74,26 @@ def test_special_tokens_of_subclasses_count_by_content(name: str, tmp_path: Path
     one.save(tmp_path / "one.fbpe")
     plain_one.save(tmp_path / "plain.fbpe")
     assert (tmp_path / "one.fbpe").read_bytes() == (tmp_path / "plain.fbpe").read_bytes()
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_special_tokens_of_sequences_count_by_content(name: str) -> None:
+    one, plain_one = (
+        SequenceTokenizer.from_merges([(0, 1)], base_size=4, special_tokens=[text]) for text in (name, "ab 日é")
+    )
+    assert [*map(type, one.special_tokens)] == [str]
+    assert one.fingerprint == plain_one.fingerprint
+    assert pickle.loads(pickle.dumps(one)) == one
+
+
+class Codes(SequenceTokenizer):
+    pass
+
+
+def test_subclass_of_a_sequence_tokenizer_stays_one() -> None:
+    made = Codes.from_merges([(0, 1)], base_size=4, special_tokens=["<end>"])
+    assert type(made) is Codes
+    assert type(pickle.loads(pickle.dumps(made))) is Codes
 
 
 @pytest.mark.parametrize("tokenizer", [byte_tokenizer(), fastbpe.load(MODEL)], ids=["byte", "codepoint"])

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.merge.sequence_vocabulary import MAX_SEQUENCE_IDS
+from fastbpe._core.text.utf8_text import plain
 from fastbpe._utils.arguments import integer
 from fastbpe.errors import SpecialTokenError, VocabularyError
 from fastbpe.formats.byte_order import little_endian
@@ -59,7 +60,7 @@ def checked_special(special_tokens: Mapping[str, int], n_ids: int) -> dict[str, 
             )
         if token_id in taken:
             raise SpecialTokenError(f"special tokens {taken[token_id]!r} and {name!r} have the same id {token_id}")
-        taken[token_id] = name
+        taken[token_id] = plain(name)
     return {name: token_id for token_id, name in taken.items()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastbpe._core.encode.sequence_merging import Expanded
 from fastbpe._core.ids.sequences import Sequences
@@ -28,11 +28,14 @@ from fastbpe.tokenizer.sequences.sequence_models import (
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    from typing_extensions import Self
 
     from fastbpe._utils.progress import Progress
     from fastbpe.corpus.file_encoding import FilesSummary
     from fastbpe.tokenizer.export.verify_export import Verification
     from fastbpe.vocabularies.id_map import IdMap
+
+    Made = TypeVar("Made", bound="SequenceTokenizer")
 
 # A list, tuple, range, or anything with the buffer protocol or __array__ in one dimension.
 Integers = Any
@@ -80,7 +83,7 @@ class SequenceTokenizer:
         *,
         base_size: int,
         special_tokens: Mapping[str, int] | Iterable[str] = (),
-    ) -> SequenceTokenizer:
+    ) -> Self:
         """Create a tokenizer from merges: merge i makes the id base_size + i. The first in the list has priority.
 
         Args:
@@ -96,7 +99,7 @@ class SequenceTokenizer:
         return made.with_special_tokens(special_tokens) if special_tokens else made
 
     @classmethod
-    def load(cls, path_or_bytes: str | os.PathLike[str] | bytes) -> SequenceTokenizer:
+    def load(cls, path_or_bytes: str | os.PathLike[str] | bytes) -> Self:
         """Load a tokenizer from a file that `save` wrote, or from its bytes. `fastbpe.load` loads all kinds.
 
         Raises FormatError if the file is damaged or contains no sequence tokenizer, OSError if it cannot be
@@ -292,7 +295,7 @@ class SequenceTokenizer:
         """
         return integer("token_id", token_id) in self._special.values()
 
-    def with_special_tokens(self, special_tokens: Mapping[str, int] | Iterable[str]) -> SequenceTokenizer:
+    def with_special_tokens(self, special_tokens: Mapping[str, int] | Iterable[str]) -> Self:
         """Return a tokenizer with more special tokens; encoding never returns their ids.
 
         Args:
@@ -316,7 +319,7 @@ class SequenceTokenizer:
             raise SpecialTokenError(
                 f"{known!r} is already a special token, with the id {self._special[known]}; leave it out"
             )
-        return SequenceTokenizer(self._model._replace(special_tokens={**self._special, **given}))
+        return type(self)(self._model._replace(special_tokens={**self._special, **given}))
 
     @property
     def merges(self) -> list[tuple[int, int]]:
@@ -470,8 +473,8 @@ class SequenceTokenizer:
         """
         write(path, file.dump(self._model))
 
-    def __reduce__(self) -> tuple[Callable[[bytes], SequenceTokenizer], tuple[bytes]]:
-        return _unpickle, (zlib.compress(file.dump(self._model), 1),)
+    def __reduce__(self) -> tuple[Callable[[type[Self], bytes], Self], tuple[type[Self], bytes]]:
+        return _unpickle, (type(self), zlib.compress(file.dump(self._model), 1))  # level 1: as in byte_family
 
     def __copy__(self) -> SequenceTokenizer:
         return self
@@ -498,5 +501,5 @@ class SequenceTokenizer:
         )
 
 
-def _unpickle(state: bytes) -> SequenceTokenizer:
-    return SequenceTokenizer(file.parse(zlib.decompress(state), "<pickle>"))
+def _unpickle(kind: type[Made], state: bytes) -> Made:
+    return kind(file.parse(zlib.decompress(state), "<pickle>"))
