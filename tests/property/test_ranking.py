@@ -183,3 +183,15 @@ def test_list_of_llama3_is_ranked_without_the_slow_check(monkeypatch: pytest.Mon
     slow = by_ranks(model)
     monkeypatch.setattr(ranked_merges, "follows_ranks", lambda *_: False)
     assert by_ranks(model).merges_rule == slow.merges_rule == "ranks"
+
+
+@pytest.mark.parametrize("tokens", [(b"ab", b"abc"), (b"abc", b"ab")], ids=["sure", "unsure"])
+def test_repeated_merge_changes_no_ids(tokens: tuple[bytes, bytes]) -> None:
+    ab, abc = 256 + tokens.index(b"ab"), 256 + tokens.index(b"abc")
+    merges = sorted([(97, 98, ab), (ab, 99, abc)], key=lambda merge: merge[2])
+    once, twice = (
+        by_ranks(Model([*BYTES, *tokens], None, {}, merges=pack_merges(each), merges_rule="merges"))
+        for each in (merges, [merge for merge in merges for _ in range(2)])
+    )
+    assert once.merges_rule == "ranks"
+    assert Tokenizer(once) == Tokenizer(twice)

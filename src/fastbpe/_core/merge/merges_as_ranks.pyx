@@ -27,9 +27,11 @@ from fastbpe._core.merge.merge_piece import recover_merges
 
 cdef enum:
     MIN_LEFT = 3  # fewest ids that merging must leave of a token that no pair makes: two ids would be a pair
-    MAX_UNSURE = 4096  # _settle() gives up if there are more unsure tokens
-    MAX_COMPARED = 1 << 26  # comparisons of parts of tokens with unsure tokens, after which _settle() gives up
-    MAX_SETTLED_BYTES = 128  # longest token that _settle() merges; takes quadratic time in the length
+    # Limits of _settle(). Beyond them it gives up, and follows_ranks(), which merges the bytes of every token, decides.
+    # Llama 3 has 107 unsure tokens.
+    MAX_UNSURE = 4096  # unsure tokens
+    MAX_COMPARED = 1 << 26  # comparisons of parts of tokens with unsure tokens
+    MAX_SETTLED_BYTES = 128  # longest token; its merging takes quadratic time in the length
 
 
 cdef struct Parts:
@@ -90,8 +92,8 @@ def rank_merges(token_bytes, token_ends, const uint8_t[::1] merges not None, bin
 cdef bint _fill(const Ranking* ranking, list unmade, bint whole_piece_first) except -1:
     """Put the merge that makes each token into the pair table.
 
-    Returns False if the merges are not in the order of ids, a merge is not sound (see is_sound) or is repeated, or
-    the table has no space near a merge's slot.
+    Returns False if the merges are not in the order of ids, a merge is not sound (see is_sound), or the table has no
+    space near a merge's slot.
 
     unmade: receives the tokens of several bytes for which no merge is certain to make them. Those that have merges
         are marked as unsure. If whole_piece_first is False, the function returns False at such a token, and at a
@@ -115,9 +117,10 @@ cdef bint _fill(const Ranking* ranking, list unmade, bint whole_piece_first) exc
             memcpy(merge, ranking.merges + 12 * done, 12)
             if merge[2] != i:
                 break
-            if not is_sound(t, merge) or (merge[0] == parts.left and merge[1] == parts.right):
+            if not is_sound(t, merge):
                 return False
-            # A token may have several merges, but the parts of all but one never occur side by side.
+            # A token may have several merges, but the parts of all but one never occur side by side. A repeated merge
+            # changes no ids: its first line decides.
             makes = parts.left == NONE and _both_remain(ranking, merge[0], merge[1], i)
             if not makes and not whole_piece_first:
                 return False
@@ -313,12 +316,9 @@ cdef bint _is_listed(const Ranking* ranking, uint32_t left, uint32_t right, uint
 
 cdef inline bint _is_made(const Ranking* ranking, uint32_t part, uint32_t token) noexcept nogil:
     """Tell whether a part exists before its token is made: it is a byte, or has a merge and a lower id."""
-    cdef const Tables* t = ranking.tables
-    if part >= t.n_ids:
-        return False
     if part < token and ranking.parts[part].left != NONE:
         return True
-    return token_length(t, part) == 1
+    return token_length(ranking.tables, part) == 1
 
 
 cdef inline uint32_t _rank(const Ranking* ranking, uint32_t left, uint32_t right) noexcept nogil:

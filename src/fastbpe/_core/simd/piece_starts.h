@@ -1,10 +1,12 @@
 /* Find the piece starts of a block of 64 bytes, by bit algebra over masks of its character classes.
  *
  * Included once per instruction set, by blocks.h or scalar_blocks.h, which make the masks. In all masks bit i belongs to
- * byte i, and all bytes of a character have the same bit.
+ * byte i, and all bytes of a character have the same bit. White space in the masks is ASCII, and so are numbers except
+ * for gpt2, which does not count digits: so a shift by one bit leads to the next white space or digit.
  *
  * A block begins where a piece begins. No pattern looks back, so the text before a block does not matter, and no state
  * is carried over. The algebra finds the piece starts that the block alone decides. */
+
 /* The bytes of the characters with the given first bytes. more: mask of the bytes that are not first bytes. */
 FB_INLINE uint64_t FB_FN(whole)(uint64_t first, uint64_t more) {
     return first | (more & ~(more + (first << 1))); /* the carry runs through the bytes after a first byte */
@@ -111,7 +113,7 @@ FB_INLINE uint64_t FB_FN(suffix)(const uint8_t *p, size_t n, uint64_t starts, ui
         if (at == last_end) continue;
         if (at + 3 > n && !at_end) {
             *known = at;
-            return starts & fb_below(at);
+            return starts & fb_below(at); /* unlike in contract(), a contraction makes `at` itself no start */
         }
         found = fb_contraction(p, n, at, 1);
         if (found) {
@@ -149,14 +151,14 @@ FB_INLINE size_t FB_FN(known_o200k)(const fb_masks * m, size_t n) {
     return hard ? (size_t)__builtin_ctzll(hard) : n;
 }
 
-FB_INLINE uint64_t FB_FN(starts_deepseek)(size_t n, const fb_masks *m, const fb_pattern *pattern) {
-    uint64_t valid = fb_below(n), words = m->upper | m->lower | m->letter | m->mark;
+FB_INLINE uint64_t FB_FN(starts_deepseek)(const fb_masks *m, const fb_pattern *pattern) {
+    uint64_t words = m->upper | m->lower | m->letter | m->mark;
     uint64_t sign = m->graph & ~(words | m->number);
     uint64_t taken = FB_FN(taken)(sign, m, 0);
     uint64_t blank = m->blank & ~taken, newline = m->newline & ~taken;
     uint64_t sign_start = sign & ~(sign << 1) & ~(m->space << 1);
     /* A single ASCII sign belongs to the ASCII letters after it, and to no other letters. */
-    uint64_t plain = (m->upper | m->lower) & ~m->high & valid;
+    uint64_t plain = (m->upper | m->lower) & ~m->high;
     uint64_t joined = plain & ((sign_start & ~m->high) << 1);
     /* The carry runs through these letters. A letter outside ASCII after them begins a piece. */
     uint64_t after_joined = (plain + joined) & ~plain & words;
@@ -191,11 +193,10 @@ FB_INLINE uint64_t FB_FN(starts_of)(const uint8_t *p, size_t n_left, size_t n, f
     uint64_t starts = family == FB_GPT2     ? FB_FN(starts_gpt2)(p, n, m, &n_decided, *done)
                       : family == FB_CL100K ? FB_FN(starts_cl100k)(p, n, m, &n_decided, *done, pattern)
                       : family == FB_O200K  ? FB_FN(starts_o200k)(p, n, m, &n_decided, *done, pattern)
-                                            : FB_FN(starts_deepseek)(n, m, pattern);
+                                            : FB_FN(starts_deepseek)(m, pattern);
     if (*done) return starts;
     if (n_decided < known) known = n_decided;
     starts &= known >= 63 ? ~(uint64_t)0 : ((uint64_t)2 << known) - 1;
-    starts &= fb_below(n);
     *cut = 63 - (size_t)__builtin_clzll(starts | 1);
     return starts;
 }

@@ -15,7 +15,7 @@ can be a piece has at least two characters, so one thread finds all its occurren
 """
 
 cimport cython
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport UINT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memmove, memset
 
@@ -37,7 +37,7 @@ cdef enum:
     READ_AHEAD = 8  # bytes after the text that _key() may read
     CHARACTER_BYTES = 4  # length of the longest character in UTF-8
     N_BEGINNINGS = 1 << 16  # number of values of the first two bytes of a suffix
-    LEAST_SUFFIXES = 1 << 14  # smallest part, unless there are fewer suffixes in total
+    LEAST_SUFFIXES = 1 << 14  # smallest part that pays for a call of a thread, unless there are fewer in total
     # As in sentencepiece 0.2.3:
     MAX_KEPT = 16  # times n_kept: if there are more strings after a chunk, the worst are dropped
     KEPT_AFTER = 8  # times n_kept: number of strings that remain
@@ -160,7 +160,7 @@ cdef class SeedFinder:
         cdef size_t n_bytes = units.n_arena + units.n_pieces + READ_AHEAD, i, at = 0, k
         cdef size_t* first
         cdef const PieceCount* unit
-        if n_bytes >> 32:
+        if n_bytes > UINT32_MAX:
             with gil:
                 raise MemoryError(
                     f"{units.n_arena} bytes of distinct words: the limit is about 4 GiB; train on less text"
@@ -343,7 +343,7 @@ cdef class SeedFinder:
         cdef uint32_t k, n_characters = 0
         for k in range(piece.n_bytes):
             n_characters += text[k] & 0xC0 != 0x80
-        return <float> <uint64_t> piece.count * <float> n_characters
+        return <float> piece.count * <float> n_characters
 
     cdef int _drop_worst(self) except -1:
         """Keep the KEPT_AFTER * n_kept best strings."""

@@ -14,7 +14,7 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.caching import cached_property
 from fastbpe.errors import VocabularyError
 from fastbpe.formats.byte_order import little_endian
-from fastbpe.model import TEXT, AddedToken, Model, Templates
+from fastbpe.model import BYTES_PER_MERGE, TEXT, AddedToken, Model, Templates
 from fastbpe.patterns import shown_pattern
 from fastbpe.tokenizer import own_tokens
 from fastbpe.tokenizer.families import step_objects
@@ -199,7 +199,7 @@ class ByteFamily(Family):
         phases = encoder._pipeline.phases
         superwords = None if self._own.supermerges is None or phases is None else phases.superwords
         return of_bytes(
-            self._vocabulary, self.splitter, self._named, superwords, len(self._own.merge_list() or ())
+            self._vocabulary, self.splitter, self._named, superwords, len(self._own.merges) // BYTES_PER_MERGE
         )
 
     def sorted_tokens(self) -> SortedTokens:

@@ -16,7 +16,8 @@ from fastbpe._core.encode.text_cuts import encode_part, may_cut
 from fastbpe._utils.short_reprs import short_repr
 from fastbpe.tokenizer.streams.stream_cuts import BEFORE, NEARBY_CHARACTERS, Near, PairCuts, near_of
 
-_STEP = 256  # approximate number of characters between two cuts that are kept
+#: Approximate number of characters between two cuts that are kept: a call encodes about so many at each end.
+_STEP = 256
 
 
 class IntervalCounter:
@@ -52,7 +53,7 @@ class IntervalCounter:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._encoder = self._tokenizer._finding((), self._allowed_special, ())
+        self._encoder = self._tokenizer._finding((), self._allowed_special, ())  # the text has been checked
 
     def _count_all(self, near: Near) -> None:
         pipeline, text = self._encoder._pipeline, self._text
