@@ -41,6 +41,7 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
       that only b has are put between them, as late as possible. If merging would no longer make a piece of
       a, the pieces of b that prevent it are put after all of a's. New scores are 0, -1, -2, … in that order;
       pieces with the same score keep a common score.
+      A piece of b is also left out if it is text, and a has it as a name, such as <0x41> of a byte, or vice versa.
 
     Args:
         a: Tokenizer – the first one.
