@@ -85,6 +85,40 @@ def test_folder_of_a_class_gives_what_the_class_gives(case: str, tmp_path: Path)
     check_class(write(tmp_path, *words_of(case), case))
 
 
+def test_tokens_around_texts_need_not_be_in_the_vocabulary(tmp_path: Path) -> None:
+    tokens, merges = words_of("CLIP")
+    del tokens["<|endoftext|>"]
+    check_class(write(tmp_path / "default", tokens, merges, "CLIP"))
+    folder = write(tmp_path / "named", tokens, merges)
+    config = {"tokenizer_class": "CLIPTokenizer", "bos_token": "<new>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    check_class(folder)
+    del config["tokenizer_class"]
+    (folder / "tokenizer_config.json").write_text(json.dumps({**config, "eos_token": "</s>"}))
+    tokenizer = fastbpe.load(folder)
+    ids = tokenizer.special_tokens
+    assert tokenizer.encode_with_template("low") == [ids["<new>"], *tokenizer.encode("low"), ids["</s>"]]
+
+
+def test_herbert_puts_the_ids_0_and_2_around_texts_whatever_their_tokens(tmp_path: Path) -> None:
+    tokens, merges = words_of("Herbert")
+    for name in ("<s>", "</s>"):
+        tokens[name] = max(tokens.values()) + 1
+    tokens = {token: i for i, token in enumerate(sorted(tokens, key=tokens.__getitem__))}
+    assert tokens["<s>"] > 2
+    check_class(write(tmp_path, tokens, merges, "Herbert"))
+
+
+def test_folder_without_a_class_gives_what_its_two_files_give(tmp_path: Path) -> None:
+    tokens, merges = words_of("OpenAIGPT")
+    folder = write(tmp_path, {**tokens, "<look>": len(tokens)}, merges)
+    (folder / "tokenizer_config.json").write_text(json.dumps({"pad_token": "<pad>"}))
+    alone, named = fastbpe.load(folder / "vocab.json"), fastbpe.load(folder)
+    assert named.special_tokens == {**alone.special_tokens, "<pad>": len(tokens) + 1}
+    assert named.encode("a <look>", allowed_special="all") == alone.encode("a <look>", allowed_special="all")
+    assert len(alone.encode("<look>", allowed_special="all")) == 1
+
+
 @pytest.mark.daily
 def test_gpt_1_gives_what_its_class_gives(tmp_path: Path) -> None:
     tokens = json.loads(data_file("zoo", "gpt-1", "vocab.json").read_bytes())

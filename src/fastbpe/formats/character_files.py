@@ -1,8 +1,8 @@
 """Two files, `vocab.json` and `merges.txt`, of a character-level vocabulary, such as CLIP's and GPT-1's.
 
-The files contain only tokens and merges. The class of transformers that the folder names, or else the tokens, show
-how texts are normalized and split. This module combines all of this into a tokenizer.json, which `read_characters`
-reads.
+The files contain only tokens and merges, and no class of transformers is named (`class_folders` reads the files of
+such a class), so the tokens show how texts are normalized and split. This module combines all of this into a
+tokenizer.json, which `read_characters` reads.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from fastbpe.errors import FormatError
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.formats.gpt2 import WORD_END
 from fastbpe.formats.huggingface import class_settings, class_steps, read_characters
+from fastbpe.formats.huggingface.byte_vocabulary import check_vocabulary
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.read import read_json
 from fastbpe.formats.huggingface.step_json import metaspace
-from fastbpe.model import Buffer, Model
+from fastbpe.formats.huggingface.step_parts import Part
+from fastbpe.formats.huggingface.write import as_json
+from fastbpe.model import AddedToken, Buffer, Model
 
 # As in `gpt2`, but of text.
 _SPECIAL = re.compile(r"<[!-;=?-~]+>|\[[A-Z_]+[0-9]*\]")
-_FLAGS = {"special": True, "normalized": False, "lstrip": False, "rstrip": False, "single_word": False}
 _SPACES = metaspace("always")
 
 
@@ -35,15 +37,13 @@ class _Kind(NamedTuple):
     Attributes:
         steps: normalizer, pre-tokenizer and decoder, as in a tokenizer.json.
         roles: role → token.
-        processor: type of the post-processor; "": no post-processor.
-        ends: roles of the tokens that the post-processor puts before and after a text.
+        ends: roles of the tokens that a RobertaProcessing puts before and after a text; (): no post-processor.
         marks_ends: the last token of a word ends with `</w>`.
     """
 
     steps: Mapping[str, Any]
     roles: Mapping[str, str]
-    processor: str = ""
-    ends: tuple[str, str] = ("", "")
+    ends: tuple[str, ...] = ()
     marks_ends: bool = True
 
 
@@ -52,13 +52,12 @@ def _of_class(name: str) -> _Kind:
     built = class_steps.CLASSES[name]
     assert built.steps is not None
     steps = {key: value for key, value in built.steps({}, {}, []).items() if key != "model"}
-    return _Kind(steps, built.settings.roles, built.processor, built.ends)
+    return _Kind(steps, built.settings.roles, built.ends if built.processor else ())
 
 
 _KINDS: Mapping[str, _Kind] = {
     "CLIP": _of_class("CLIP"),
     "OpenAIGPT": _of_class("OpenAIGPT"),
-    "Herbert": _of_class("Herbert"),
     "CharBPE": _Kind(
         {
             "normalizer": class_steps.bert_normalizer(lowercase=False),
@@ -95,20 +94,21 @@ def parse(
     tokens = read_json(bytes(vocab), where[0])
     if not isinstance(tokens, dict):
         raise FormatError(f"{where[0]}: it must be a JSON object that maps tokens to ids")
+    check_vocabulary(Part({"vocab": tokens}, where[0], ""))
     kind = _KINDS[_kind(tokens, where, class_name)]
     lines = bytes(merges).decode("utf-8", "surrogateescape").split("\n")
     pairs = [line.rstrip("\r") for line in lines if line.strip()]
     roles = {role: name for role, name in kind.roles.items() if name in tokens}
+    results = {line.replace(" ", "") for line in pairs}
+    guessed = {name for name in tokens if name not in results and _SPECIAL.fullmatch(name)}
+    own = [AddedToken(name, tokens[name], special=True) for name in guessed.union(roles.values())]
+    added = own
     if named is not None:
         roles |= named.roles
-    names = {name for name in roles.values() if name in tokens}
-    if named is None:
-        results = {line.replace(" ", "") for line in pairs}
-        names |= {name for name in tokens if name not in results and _SPECIAL.fullmatch(name)}
-    ends = [roles.get(role, "") for role in kind.ends]
+        added = named.add(own, tokens.get, len(tokens))
     described = {
         "version": "1.0",
-        "added_tokens": [{"id": tokens[name], "content": name, **_FLAGS} for name in names],
+        "added_tokens": as_json(own),
         "model": {
             "type": "BPE",
             "unk_token": roles.get("unk"),
@@ -118,10 +118,11 @@ def parse(
         },
         **kind.steps,
     }
-    if kind.processor and all(name in tokens for name in ends):
-        first, last = ([name, tokens[name]] for name in ends)
-        flags = {"trim_offsets": False, "add_prefix_space": False} if kind.processor == "RobertaProcessing" else {}
-        described["post_processor"] = {"type": kind.processor, "sep": last, "cls": first, **flags}
+    if kind.ends and roles.keys() >= {*kind.ends}:
+        ids = {token.content: token.id for token in added}  # `named` gives a new id to a token that `tokens` lacks
+        first, last = ([roles[role], ids[roles[role]]] for role in kind.ends)
+        flags = {"trim_offsets": False, "add_prefix_space": False}
+        described["post_processor"] = {"type": "RobertaProcessing", "sep": last, "cls": first, **flags}
     model = read_characters.parse(
         json.dumps(described).encode(),
         f"{where[0]} and {os.path.basename(where[1])}",
@@ -135,11 +136,11 @@ def _kind(tokens: Mapping[str, Any], where: tuple[str, str], class_name: str) ->
     """Return the name of the class whose rules apply: the named class, or else the one that the tokens suggest."""
     if class_name in _KINDS:
         return class_name
-    if class_name not in (*class_settings.ANY_CLASS, "BPE"):  # BPETokenizer says no more than the files do
+    if class_name not in class_settings.ANY_CLASS:
         raise FormatError(
             f"{where[0]}: a vocabulary of characters for the class {class_name}Tokenizer, which splits texts by "
-            f"its own rules{class_settings.reason(class_name)}; fastbpe knows the rules of {', '.join(_KINDS)}; "
-            f"{class_settings.way_out(class_name)}"
+            f"its own rules{class_settings.reason(class_name)}; fastbpe knows the rules of "
+            f"{', '.join((*_KINDS, 'Herbert'))}; {class_settings.way_out(class_name)}"
         )
     if not any(token.endswith(WORD_END) for token in tokens):
         return "SentencePieceBPE"

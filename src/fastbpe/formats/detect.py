@@ -158,7 +158,7 @@ def _read_files(
             prepared = class_folders.prepare_pair(
                 where, (paths[0], paths[1]), config, name, names_count=special_tokens is None
             )
-            made = _read_prepared(where, paths[0], prepared, special_tokens)
+            made = _read_prepared(where, paths[0], prepared, special_tokens, is_bare=True)
             return made if pattern is None else _with_pattern(made, pattern, paths[0])
     named = named_tokens.read(where, settings, beside_pieces=is_sentencepiece)
     if pattern is None and paths[0].endswith("tiktoken.model"):
@@ -199,9 +199,14 @@ def _read_by_class(
 
 
 def _read_prepared(
-    where: str, path: str, prepared: Prepared, special_tokens: Mapping[str, int] | None
+    where: str,
+    path: str,
+    prepared: Prepared,
+    special_tokens: Mapping[str, int] | None,
+    *,
+    is_bare: bool = False,
 ) -> Model | CodePointModel:
-    """Read a tokenizer.json that `class_folders` has made for a folder."""
+    """Read a tokenizer.json that `class_folders` has made for a folder. is_bare: as for `with_own_tokens`."""
     from fastbpe.formats.huggingface import tokenizer_config
     from fastbpe.formats.huggingface.read import WholeFileNeeded
 
@@ -211,7 +216,7 @@ def _read_prepared(
         model = _read_huggingface(prepared.with_vocabulary(path), path, None, special_tokens, None)
     assert model is not None
     model = model._replace(roles={**model.roles, **prepared.named.roles})
-    return tokenizer_config.with_own_tokens(model, where, prepared.named, is_bare=False)
+    return tokenizer_config.with_own_tokens(model, where, prepared.named, is_bare=is_bare)
 
 
 def _with_pattern(model: Model | CodePointModel, pattern: PatternLike, where: str) -> Model:

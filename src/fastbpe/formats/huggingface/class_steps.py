@@ -333,7 +333,7 @@ WORDS: Mapping[str, Built] = {
     "ConvBert": CLASSES["Bert"],
 }
 #: Classes that build the same steps for a vocab.json with a merges.txt; `class_settings` has others.
-PAIRS = ("LayoutLMv3", "MarkupLM", "Nougat")
+PAIRS = ("LayoutLMv3", "MarkupLM", "Nougat", "CLIP", "OpenAIGPT", "Herbert")
 #: Classes whose steps fastbpe does not build → reason.
 UNKNOWN: Mapping[str, str] = {
     "RoFormer": "its pre-tokenizer finds Chinese words with rjieba",
