@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastbpe import InvalidTokenError, Tokenizer, train
+from fastbpe import InvalidTokenError, Tokenizer, tokenizers, train
 from helpers.shared_data import BYTES
 
 THREADS = (1, 2, 3, 8)
@@ -159,3 +159,26 @@ def test_eight_threads_may_decode_at_once(tokenizer: Tokenizer) -> None:
     for thread in threads:
         thread.join()
     assert found == expected
+
+
+def test_change_by_another_thread_gives_no_mixture_of_two_decoders(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = {"Ġ": 0, "a": 1, "▁a": 2}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(ids, []))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel()
+    definition = tokenizer._definition
+    ready = definition.ready
+
+    def ready_before_a_change() -> object:
+        setup = ready()
+        tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+        tokenizer.decoder = tokenizers.decoders.Metaspace()
+        ready()
+        return setup
+
+    before = tokenizer.decode([2, 1])
+    monkeypatch.setattr(definition, "ready", ready_before_a_change)
+    during = tokenizer.decode([2, 1])
+    monkeypatch.undo()
+    after = tokenizer.decode([2, 1])
+    assert during in (before, after)
+    assert (before, after) == ("▁a a", "aa")

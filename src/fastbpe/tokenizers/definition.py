@@ -57,7 +57,7 @@ class Definition:
         #: Result of `ready`, and the object in EPOCH for which it is valid.
         self._setup: tuple[encoded_rows.Setup | None, object] = None, None
         self._built: Built | None = None
-        self._lock = ForkSafeLock()
+        self._lock = ForkSafeLock()  # held to build and to set `_setup` and `_built`
 
     @classmethod
     def read(cls, data: bytes) -> Definition:
@@ -178,10 +178,11 @@ class Definition:
         with self._lock:
             post = self.components["post_processor"]
             post = None if post is None else processors.find(post.state())  # a copy: encodings keep their setup
-            built = self._build()
+            built, decodes = self._build()
             trimmers = {} if setup is None or setup.native is not built.native else setup.trimmers
             setup = encoded_rows.Setup(
                 native=built.native,
+                decodes=decodes,
                 names=built.names,
                 added=self.added.tokens.keys(),
                 post=post,
@@ -195,41 +196,40 @@ class Definition:
             self._setup = setup, now
         return setup
 
-    def decoding(self) -> Native | None:
-        """Return fastbpe's tokenizer if it decodes as `decode_slowly` does, else None."""
-        if self._is_decoder_written() or self.added.old_forms:
-            return None
+    def decoding(self) -> tuple[Native, encoded_rows.TextTables] | None:
+        """Return fastbpe's tokenizer and its `Setup.texts` if it decodes as `decode_slowly` does, else None."""
         try:
-            native = self.ready().native
+            setup = self.ready()
         except (ImportError, FormatError):
             return None
-        assert self._built is not None
-        return native if self._built.decodes and isinstance(native, Native) else None
+        native = setup.native
+        return (native, setup.texts) if setup.decodes and isinstance(native, Native) else None
 
-    def _is_decoder_written(self) -> bool:
-        decoder = self.components["decoder"]
-        return decoder is not None and decoder.written is not None
-
-    def _build(self) -> Built:
+    def _build(self) -> tuple[Built, bool]:
         """Return fastbpe's tokenizer, without the post-processor and without a decoder written in Python.
 
-        Returns the last one if nothing changed that it depends on.
+        Returns the last one if nothing changed that it depends on. The bool tells whether it decodes as
+        `decode_slowly` does. The caller holds the lock; other threads may replace the parts meanwhile.
         """
-        model, added = self.model, self.added
-        left_out = {"post_processor"} | ({"decoder"} if self._is_decoder_written() else set())
-        parts = {
-            name: None if one is None or name in left_out else one.described()
-            for name, one in self.components.items()
-        }
+        model, added, own = self.model, self.added, self.components
+        decoder = own["decoder"]
+        is_written = decoder is not None and decoder.written is not None
+        left_out = {"post_processor", "decoder"} if is_written else {"post_processor"}
+        parts = {name: None if one is None or name in left_out else one.described() for name, one in own.items()}
         merges = model.merges if model.entries is None else model.entries
         state = model.names, merges, model.options(), parts, added.tokens, added.special
-        if self._built is not None and self._built.state == state:
-            return self._built
+        if self._built is None or self._built.state != state:
+            self._built = self._new(parts, model, added, state)
+        return self._built, self._built.decodes and not is_written and not added.old_forms
+
+    def _new(
+        self, parts: dict[str, Any], model: Any, added: added_tokens.AddedTokens, state: tuple[Any, ...]
+    ) -> Built:
+        """Build fastbpe's tokenizer. parts: JSON of components; state: as in `Built`."""
         described = {**self._described(parts, model.outline()), "truncation": None, "padding": None}
         described["added_tokens"] = added.for_encoding()
         # If an added token shares its id with the model's token, the model's counts here: encodings get the texts
         # of added tokens from `Words.found`.
         names = {**{i: token.content for i, token in added.tokens.items()}, **model.names}
         built = build(described, model, names, state)
-        self._built = built._replace(decodes=built.decodes and added.skips_by_id(model))
-        return self._built
+        return built._replace(decodes=built.decodes and added.skips_by_id(model))

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from fastbpe._core.encode.trim_spans import SpanTrimmer
 
+    #: For decoding streams, id → text: a table with special tokens, and one that skips them.
+    TextTables = tuple[dict[int, str | None], dict[int, str | None]]
+
 
 class Row(NamedTuple):
     """A text or a list of words; in a pair, two of them."""
@@ -39,18 +42,20 @@ class Setup(NamedTuple):
 
     native: fastbpe's tokenizer without the post-processor; a WrittenEngine if the model has dropout or a component
         is written in Python.
+    decodes: `native` decodes as `Definition.decode_slowly` does.
     names: id → token.
     added: ids of added tokens.
     post: the post-processor, or None.
     truncation, padding: values of the properties `truncation` and `padding` of `Tokenizer`; None: off.
     splits_special: True: special tokens in texts are treated as ordinary text.
     plans: cache of `plan_of`.
-    texts: for decoding streams, id → text: a table with special tokens, and one that skips them.
+    texts: caches of decoding streams.
     trimmers: cache of `offsets_of`: tuple with a bool for each step that trims (True: a space was put before the
         text) → trimmer.
     """
 
     native: Tokenizer | WrittenEngine
+    decodes: bool
     names: Mapping[int, str]
     added: Collection[int]
     post: PostProcessor | None
@@ -58,7 +63,7 @@ class Setup(NamedTuple):
     padding: Mapping[str, Any] | None
     splits_special: bool
     plans: dict[tuple[bool, bool, bool], Plan | None]
-    texts: tuple[dict[int, str | None], dict[int, str | None]]
+    texts: TextTables
     trimmers: dict[tuple[bool, ...], SpanTrimmer]
 
     @property

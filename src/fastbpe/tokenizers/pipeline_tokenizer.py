@@ -225,20 +225,20 @@ class Tokenizer:
         Raises:
             TypeError, OverflowError: an id is not an int, or does not fit in 32 bits.
         """
-        skips, native = of_type(skip_special_tokens, bool), self._definition.decoding()
-        if native is not None and type(ids) is list:
+        skips, found = of_type(skip_special_tokens, bool), self._definition.decoding()
+        if found is not None and type(ids) is list:
             try:
-                return native.decode(ids, skip_special_tokens=skips)
+                return found[0].decode(ids, skip_special_tokens=skips)
             except _NOT_IDS:
                 pass
         return self._definition.decode_slowly([*map(token_id, sequence(ids))], skips=skips)
 
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """Decode lists of ids, each as `decode` does, on all usable cores."""
-        skips, native = of_type(skip_special_tokens, bool), self._definition.decoding()
-        if native is not None and type(sequences) is list and {*map(type, sequences)} == {list}:
+        skips, found = of_type(skip_special_tokens, bool), self._definition.decoding()
+        if found is not None and type(sequences) is list and {*map(type, sequences)} == {list}:
             try:
-                return native.decode_batch(sequences, skip_special_tokens=skips)
+                return found[0].decode_batch(sequences, skip_special_tokens=skips)
             except _NOT_IDS:
                 pass
         return [self.decode([*map(token_id, sequence(ids))], skips) for ids in sequence(sequences)]
@@ -249,8 +249,8 @@ class Tokenizer:
         Returns None if the stream must decode all its latest ids at each step. Each change of the tokenizer
         starts a new table. skips: special tokens are left out.
         """
-        native = self._definition.decoding()
-        return None if native is None else (native, self._definition.ready().texts[skips])
+        found = self._definition.decoding()
+        return None if found is None else (found[0], found[1][skips])
 
     # Vocabulary
 
