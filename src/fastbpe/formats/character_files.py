@@ -87,6 +87,8 @@ def parse(
 
     Args:
         vocab, merges: bytes of vocab.json and of merges.txt; `where` has their names.
+        named: tokens that the other files of the folder name; None: the files are read without their folder, or
+            special_tokens replaces all tokens.
 
     Raises:
         FormatError: a damaged file, or a class that splits texts by rules that fastbpe does not know.
@@ -98,6 +100,7 @@ def parse(
     kind = _KINDS[_kind(tokens, where, class_name)]
     lines = bytes(merges).decode("utf-8", "surrogateescape").split("\n")
     pairs = [line.rstrip("\r") for line in lines if line.strip()]
+    # The tokens only suggest the class, so its roles add no tokens, unlike the roles of a named class.
     roles = {role: name for role, name in kind.roles.items() if name in tokens}
     results = {line.replace(" ", "") for line in pairs}
     guessed = {name for name in tokens if name not in results and _SPECIAL.fullmatch(name)}
@@ -134,7 +137,7 @@ def parse(
 
 def _kind(tokens: Mapping[str, Any], where: tuple[str, str], class_name: str) -> str:
     """Return the name of the class whose rules apply: the named class, or else the one that the tokens suggest."""
-    if class_name in _KINDS:
+    if class_name in _KINDS:  # a class of tokenizers: `class_folders` reads the files of the others
         return class_name
     if class_name not in class_settings.ANY_CLASS:
         raise FormatError(
