@@ -63,7 +63,7 @@ def with_own_tokens(
     if isinstance(model, Model) and named.settings is not None and named.settings.has_prompt and is_bare:
         return _after_prompt(model, where, config)
     if not is_bare or any(model.template or ()):
-        return model  # a native file may be named tokenizer.model
+        return model  # its class, or a native file named tokenizer.model, has put tokens around texts
     adds = [config.get("add_bos_token", puts_bos), config.get("add_eos_token", False)]
     for key, value in zip(("add_bos_token", "add_eos_token"), adds, strict=True):
         if not isinstance(value, bool):
