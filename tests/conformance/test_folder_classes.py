@@ -20,6 +20,7 @@ from transformers.tokenization_python import PythonBackend
 
 import fastbpe
 from fastbpe import FormatError
+from fastbpe.errors import NoUnknownTokenError
 from fastbpe.formats import folder, gpt2
 from fastbpe.formats.huggingface import class_settings, model_types, whisper_prompt
 from helpers import folder_grid
@@ -109,7 +110,13 @@ def test_class_decides_or_is_refused_by_name(
             ), name
             continue
         for text in TEXTS:
-            assert ours.encode(text, allowed_special="all") == their_ids(theirs, text), name
+            try:
+                ids = ours.encode(text, allowed_special="all")
+            except NoUnknownTokenError:  # the files lack the unknown token of the class, such as GPT-1's
+                with pytest.raises(Exception, match=r"Unk token .* not found in the vocabulary"):
+                    their_ids(theirs, text)
+            else:
+                assert ids == their_ids(theirs, text), name
         n_equal += 1
     print(f"{n_equal} of {len(names)} classes have equal ids")
 
