@@ -29,7 +29,7 @@ _CLEAN_UP: list[dict[str, Any]] = [
     {},
     *({"clean_up_tokenization_spaces": value} for value in (True, True, False, None)),
 ]
-#: Files beside those of a class, which takes only their added tokens.
+#: Files that stand in a folder with the files of a class. The class takes only the added tokens from them.
 _BESIDE: list[dict[str, Any]] = [
     *[{}] * 8,
     {"tokenizer.json": {"version": "1.0", "model": {}, "added_tokens": [tokenizer_json.added(2, "</s>")]}},

@@ -243,7 +243,7 @@ class _Each:
         return _Each(table, self.gone | step.gone, self.spaced | step.spaced)
 
     def sources(self, text: str, normalized: str) -> Sources:
-        # `make_steps` makes no step that both removes and adds characters; only those of `then` may do both.
+        # A step here removes characters or adds some: `make_steps` puts a step that may do both into `then`.
         if len(normalized) == len(text):
             return None
         out: list[int] = []

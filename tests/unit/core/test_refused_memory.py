@@ -12,6 +12,22 @@ from helpers.child_processes import HAS_ASAN, run_python
 pytestmark = pytest.mark.daily
 HAS_NO_GIL = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """Build the allocator that refuses memory; skip the test where no program can use it."""
+    if HAS_NO_GIL:
+        pytest.skip("its objects do not come from malloc, which refuses here")
+    if HAS_ASAN:
+        pytest.skip("AddressSanitizer replaces malloc, too")
+    if not sys.platform.startswith("linux"):
+        pytest.skip("the allocator is replaced as glibc lets one")
+    built = refusing_malloc.build(tmp_path)
+    if built is None:
+        pytest.skip("needs a C compiler and glibc")
+    return built
+
+
 REFUSED = """
 import ctypes, resource, sys
 import numpy
@@ -87,14 +103,8 @@ print("done")
 """
 
 
-@pytest.mark.skipif(HAS_NO_GIL, reason="its objects do not come from malloc, which refuses here")
-@pytest.mark.skipif(HAS_ASAN, reason="AddressSanitizer replaces malloc, too")
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the allocator is replaced as glibc lets one")
-def test_refused_allocation_raises_memory_error_and_leaks_nothing(tmp_path: Path) -> None:
+def test_refused_allocation_raises_memory_error_and_leaks_nothing(library: Path) -> None:
     """Each call raises MemoryError or gives the right answer; later calls work as before, and nothing leaks."""
-    library = refusing_malloc.build(tmp_path)
-    if library is None:
-        pytest.skip("needs a C compiler and glibc")
     assert run_python(REFUSED, str(library), **refusing_malloc.loaded(library)) == "done\n"
 
 
@@ -120,13 +130,7 @@ print("done")
 """
 
 
-@pytest.mark.skipif(HAS_NO_GIL, reason="its objects do not come from malloc, which refuses here")
-@pytest.mark.skipif(HAS_ASAN, reason="AddressSanitizer replaces malloc, too")
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the allocator is replaced as glibc lets one")
-def test_call_after_a_refused_table_of_pieces_builds_it(tmp_path: Path) -> None:
-    library = refusing_malloc.build(tmp_path)
-    if library is None:
-        pytest.skip("needs a C compiler and glibc")
+def test_call_after_a_refused_table_of_pieces_builds_it(library: Path) -> None:
     assert run_python(COUNTS, str(library), **refusing_malloc.loaded(library)) == "done\n"
 
 

@@ -6,7 +6,7 @@ from fastbpe.tokenizer.export.unigram_sums import OtherSums
 
 
 def test_bound_of_sums_grows_with_the_normalized_text() -> None:
-    """NFKC writes U+FDFA as 18 characters, so its sums may be rounded as those of 18 characters are."""
+    """NFKC writes U+FDFA as 18 characters, so each library adds and rounds up to 18 scores."""
 
     def long_form(text: str) -> str:
         return text.replace("\ufdfa", "x" * 18)

@@ -397,7 +397,7 @@ cdef class PieceTable:
 
         If the table of short pieces raises MemoryError, the other one stays, and the next call replaces it.
 
-        Requires: there is no table of short pieces.
+        Requires: nobody has made the table of short pieces yet.
         """
         cdef size_t n_entries = MIN_ENTRIES, n_slots = MIN_SLOTS, n_long = 0, i
         cdef uint64_t[2] key
