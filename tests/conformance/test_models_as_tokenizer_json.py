@@ -14,6 +14,7 @@ from fastbpe import FormatError
 from fastbpe.formats.huggingface import write_llama
 from fastbpe.formats.sentencepiece import model_file, specs
 from helpers.codepoint_models import RULE_NAMES, peer_charsmap, published_bytes, trained
+from helpers.exported_models import NAMES, options_of, sentences_of, texts_of
 from helpers.sampling import FULL, n_rounds
 from helpers.shared_data import corpus
 
@@ -21,45 +22,15 @@ spm = pytest.importorskip("sentencepiece")
 tokenizers = pytest.importorskip("tokenizers")
 
 ROUNDS = n_rounds(80, 3000)
-SYMBOLS = ("<u>", "abc", "ab", "bcd", "▁d", "d▁a", "é", "[INST]", "[INST]▁▁", "b|c", "x.y", "<s><", "X", "a")
 CONTROL = ("[C]", "<ctl>", "s>x", "Q")
-NAMES = ("<s>", "</s>", "<unk>", "<0x41>", "<0x00>")
 BITS = (*"abcdx1", "ab", " ", "  ", "▁", "é", "漢", "\t", "\n", "\u3000", "<u", "\u0301", "Ａ", "12", *NAMES)
 REFUSED = ("of type CONTROL, which a text may contain,", "user-defined pieces together with the piece")
-
-
-def options_of(rng: random.Random) -> dict[str, Any]:
-    switches = (
-        "byte_fallback",
-        "add_dummy_prefix",
-        "remove_extra_whitespaces",
-        "treat_whitespace_as_suffix",
-        "split_digits",
-        "allow_whitespace_only_pieces",
-        "split_by_unicode_script",
-        "split_by_whitespace",
-        "split_by_number",
-    )
-    made: dict[str, Any] = {name: rng.random() < 0.5 for name in switches}
-    made["user_defined_symbols"] = rng.sample(SYMBOLS, rng.choice([0, 0, 1, 2, 4]))
-    made["control_symbols"] = rng.sample(CONTROL, rng.choice([0, 0, 1, 2]))
-    made["vocab_size"] = 256 * made["byte_fallback"] + rng.randint(34, 80)
-    return made | rng.choice([{}, {}, {"bos_id": -1}, {"pad_id": 3}])
-
-
-def texts_of(rng: random.Random, options: dict[str, Any]) -> list[str]:
-    symbols, control = options["user_defined_symbols"], options["control_symbols"]
-    bits = [*BITS, *symbols, *control]
-    texts = ["", *bits, *("".join(rng.choices(bits, k=rng.randint(1, 10))) for _ in range(40))]
-    return texts + [symbol + name for symbol in symbols for name in (*NAMES, *control)]
 
 
 def compare(seed: int, path: Path) -> str:
     """Compare one model, and return the reason why it was refused, or ""."""
     rng = random.Random(seed)
-    letters = ["a", "b", "ab", "c", " ", "<s>x", "d", "é", "1", "</", "<", "s>", "0x41"]
-    sentences = ["".join(rng.choices(letters, k=rng.randint(1, 14))) for _ in range(60)]
-    options = options_of(rng)
+    sentences, options = sentences_of(rng), options_of(rng, CONTROL)
     model = trained(sentences, normalization_rule_name="identity", **options)
     tokenizer = fastbpe.load(model)
     try:
@@ -73,7 +44,7 @@ def compare(seed: int, path: Path) -> str:
     native = fastbpe.load(path.with_suffix(".fbpe"))
     assert native.fingerprint == again.fingerprint
     peer = tokenizers.Tokenizer.from_file(str(path))
-    for text in texts_of(rng, options):
+    for text in texts_of(rng, options, BITS):
         ids = processor.encode(text)
         peer.encode_special_tokens = True
         theirs = peer.encode(text, add_special_tokens=False)

@@ -10,32 +10,18 @@ from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType
 from helpers.codepoint_models import PUBLISHED, hard_text, model_of, published_model, trained
 from helpers.codepoint_models import published_processor as processor
+from helpers.codepoint_twins import running_arguments
 from helpers.sampling import n_rounds
 from helpers.shared_data import corpus
-from reference.normalization import METASPACE, Normalizer, rules_of
-from reference.sentencepiece import Processor, floats
+from reference.normalization import METASPACE
+from reference.sentencepiece import Processor
 
 N_TEXTS = n_rounds(400, 20_000)
 N_BYTES = n_rounds(6_000, 300_000)
 
 
 def twin_of(model: CodePointModel) -> Processor:
-    spec = model.normalizer
-    return Processor(
-        model.pieces,
-        floats(model.scores),
-        list(model.types),
-        Normalizer(
-            rules_of(spec["precompiled_charsmap"]),
-            spec["add_dummy_prefix"],
-            spec["remove_extra_whitespaces"],
-            spec["escape_whitespaces"],
-            model.trainer["treat_whitespace_as_suffix"],
-            [p for p, t in zip(model.pieces, model.types, strict=True) if t == PieceType.USER_DEFINED],
-        ),
-        model.trainer["byte_fallback"],
-        model.trainer["unk_surface"].encode(),
-    )
+    return Processor(*running_arguments(model))
 
 
 @lru_cache

@@ -2,7 +2,6 @@
 
 import io
 import random
-from functools import lru_cache
 from typing import Any
 
 import sentencepiece
@@ -12,11 +11,11 @@ from fastbpe.corpus.corpora import ReadingOptions
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType, Spec
-from fastbpe.splitting.scripts import COMMON, INHERITED, NONE, script_numbers
 from fastbpe.training import codepoints, unigram
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.sentences import SentenceSource
-from reference import normalization as reference
+from helpers.codepoint_twins import training_arguments
+from reference.normalization import Normalizer
 from reference.sentencepiece_training import Trainer
 
 sentencepiece.set_min_log_level(2)
@@ -172,7 +171,7 @@ def twin_pieces(sentences: Sentences, options: Options) -> list[str]:
 
 def twin_trainer(
     sentences: Sentences, model: CodePointModel
-) -> tuple[Trainer, list[str], list[bytes], reference.Normalizer]:
+) -> tuple[Trainer, list[str], list[bytes], Normalizer]:
     """Give the slow twin that extends a model, the model's symbols, and the sentences that are kept."""
     names = [p.decode() for p, t in zip(model.pieces, model.types, strict=True) if t != PieceType.NORMAL]
     twin, kept, normalizer = _twin(sentences, model.trainer, model.normalizer, names)
@@ -181,39 +180,11 @@ def twin_trainer(
 
 def _twin(
     sentences: Sentences, trainer: Spec, normalizer: Spec, symbols: list[str]
-) -> tuple[Trainer, list[bytes], reference.Normalizer]:
-    names = [
-        "character_coverage",
-        "required_chars",
-        "max_sentencepiece_length",
-        "split_by_unicode_script",
-        "split_by_whitespace",
-        "split_by_number",
-        "split_digits",
-        "treat_whitespace_as_suffix",
-        "allow_whitespace_only_pieces",
-        "pretokenization_delimiter",
-    ]
-    # The twin's numbers: 0 is Common and none, 1 is Inherited.
-    table = script_numbers().translate(bytes.maketrans(bytes([NONE, COMMON, INHERITED]), bytes([0, 0, 1])))
+) -> tuple[Trainer, list[bytes], Normalizer]:
     kept = [sentence.rstrip(b"\r\n") for sentence in sentences]
     kept = [s for s in kept if s and len(s) <= trainer["max_sentence_length"] and "▅".encode() not in s]
-    made = reference.Normalizer(
-        _rules_of(normalizer["precompiled_charsmap"]),
-        normalizer["add_dummy_prefix"],
-        normalizer["remove_extra_whitespaces"],
-        treat_whitespace_as_suffix=trainer["treat_whitespace_as_suffix"],
-    )
-    twin = Trainer(
-        normalizer=made,
-        script=lambda character: table[ord(character)],
-        symbols=symbols,
-        **{name: trainer[name] for name in names},
-    )
-    return twin, kept, made
-
-
-_rules_of = lru_cache(reference.rules_of)
+    twin = Trainer(**training_arguments(Trainer, trainer, normalizer), symbols=symbols)
+    return twin, kept, twin.normalizer
 
 
 def difference(seed: int, *, model_type: str = "bpe", with_twin: bool = False) -> str | None:

@@ -6,19 +6,17 @@ import json
 import random
 import struct
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from fastbpe._utils.progress import Reporter
 from fastbpe.corpus.corpora import ReadingOptions
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, PieceType, pack_pieces
-from fastbpe.splitting.scripts import COMMON, INHERITED, NONE, script_numbers
 from fastbpe.training import unigram
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.sentences import SentenceSource
+from helpers.codepoint_twins import running_arguments, training_arguments
 from reference.lattice import float32
-from reference.normalization import Normalizer, rules_of
 from reference.sentencepiece import floats
 from reference.unigram import Unigram
 from reference.unigram_learner import Scored
@@ -108,22 +106,7 @@ def random_text(rng: random.Random, most: int = 40, others: str = " x") -> str:
 
 def twin_of(model: CodePointModel) -> Unigram:
     """Make the slow twin of a unigram model."""
-    spec = model.normalizer
-    return Unigram(
-        model.pieces,
-        floats(model.scores),
-        list(model.types),
-        Normalizer(
-            rules_of(spec["precompiled_charsmap"]),
-            spec["add_dummy_prefix"],
-            spec["remove_extra_whitespaces"],
-            spec["escape_whitespaces"],
-            model.trainer["treat_whitespace_as_suffix"],
-            [p for p, t in zip(model.pieces, model.types, strict=True) if t == USER_DEFINED],
-        ),
-        model.trainer["byte_fallback"],
-        model.trainer["unk_surface"].encode(),
-    )
+    return Unigram(*running_arguments(model))
 
 
 # Training
@@ -198,46 +181,9 @@ def learned_pieces(model: CodePointModel) -> Scored:
 def twin_trainer(options: Options, **more: Any) -> UnigramTrainer:
     """Make the slow twin of training with these options."""
     checked = CodePointOptions.of({"model_type": "unigram", **options}, model_types=("unigram",))
-    trainer, normalizer = checked.trainer, checked.normalizer
-    names = (
-        "character_coverage",
-        "required_chars",
-        "max_sentencepiece_length",
-        "split_by_unicode_script",
-        "split_by_whitespace",
-        "split_by_number",
-        "split_digits",
-        "treat_whitespace_as_suffix",
-        "allow_whitespace_only_pieces",
-        "pretokenization_delimiter",
-        "vocab_size",
-        "seed_sentencepiece_size",
-        "shrinking_factor",
-        "num_threads",
-        "num_sub_iterations",
-    )
-    return UnigramTrainer(
-        normalizer=Normalizer(
-            rules_of(normalizer["precompiled_charsmap"]),
-            normalizer["add_dummy_prefix"],
-            normalizer["remove_extra_whitespaces"],
-            treat_whitespace_as_suffix=trainer["treat_whitespace_as_suffix"],
-        ),
-        script=_script,
-        symbols=[name for name, _ in checked.metas.values()],
-        n_symbols=len(checked.metas),
-        **{**{name: trainer[name] for name in names}, **more},
-    )
-
-
-@lru_cache(1)
-def _scripts() -> bytes:
-    # The twin's numbers: 0 is Common and none, 1 is Inherited.
-    return script_numbers().translate(bytes.maketrans(bytes([NONE, COMMON, INHERITED]), bytes([0, 0, 1])))
-
-
-def _script(character: str) -> int:
-    return _scripts()[ord(character)]
+    symbols = [name for name, _ in checked.metas.values()]
+    arguments = training_arguments(UnigramTrainer, checked.trainer, checked.normalizer)
+    return UnigramTrainer(**{**arguments, "symbols": symbols, "n_symbols": len(symbols), **more})
 
 
 def kept_sentences(sentences: Sentences) -> list[tuple[bytes, int]]:

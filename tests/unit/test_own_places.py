@@ -18,13 +18,16 @@ from fastbpe._utils import file_locks, own_places
 from fastbpe._utils.own_places import own_file, own_folder, remove_leftovers
 from fastbpe.formats import atomic_files
 from helpers.child_processes import run_python
+from helpers.killed_runs import RUN_KILLED
 from helpers.sampling import rounds
 
 pytestmark = pytest.mark.skipif(file_locks.fcntl is None, reason="this system has no locks of files")
 
 # Run a piece of code that is killed before its n-th file operation, then run it whole, for each n.
-KILLED = """
-import os, pathlib, shutil, signal, sys
+KILLED = (
+    RUN_KILLED
+    + """
+import pathlib, shutil
 code, folder, text = sys.argv[1:]
 import fastbpe, hashlib, json, random, fastbpe.training.piece_counts, fastbpe.id_files.shards
 from fastbpe.published import downloads
@@ -33,43 +36,25 @@ codepoint = fastbpe.train(["ab ab"], vocab_size=6, mode="codepoint", progress=Fa
 counts = fastbpe.count_pieces(iter(["a b"]), progress=False)
 os.environ["XDG_CACHE_HOME"] = folder
 code = compile(code, "code", "exec")
-EVENTS = {"open", "fcntl.flock", *(f"os.{name}" for name in "rename remove truncate rmdir mkdir scandir".split())}
-def run(n_left):
-    child = os.fork()
-    if not child:
-        def count(event, arguments):
-            nonlocal n_left
-            if event in EVENTS:
-                n_left -= 1
-                if not n_left:
-                    os.kill(os.getpid(), signal.SIGKILL)
-        sys.addaudithook(count)
-        try:
-            exec(code)
-        except BaseException:
-            import traceback
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    status = os.waitpid(child, 0)[1]
-    assert status in (0, signal.SIGKILL), status
-    return status != 0
+def work():
+    exec(code, globals())
 def tree():
     found = sorted(pathlib.Path(folder).rglob("*"))
     return {str(path): path.read_bytes() if path.is_file() else None for path in found}
 os.mkdir(folder)
-assert not run(0)
+assert not run_killed(work, 0)
 once = tree()
 n, was_killed = 0, True
 while was_killed:
     shutil.rmtree(folder)
     os.mkdir(folder)
     n += 1
-    was_killed = run(n)
-    assert not run(0)
+    was_killed = run_killed(work, n)
+    assert not run_killed(work, 0)
     assert tree() == once, (n, sorted(tree()))
 print(n)
 """
+)
 WRITERS = {
     "save": "tokenizer.save(folder + '/t.fbpe')",
     "folder": "tokenizer.export(folder + '/gpt2', format='gpt2')",

@@ -29,6 +29,7 @@ from fastbpe._core.ids.little_endian import pack_ids
 from fastbpe.corpus import encoding_run, file_encoding, sources
 from fastbpe.corpus.sinks import TABLES, Sink, ids_path
 from helpers.child_processes import run_python
+from helpers.killed_runs import RUN_KILLED
 from helpers.sampling import rounds
 from helpers.shared_data import standard_library
 
@@ -699,49 +700,30 @@ def test_second_run_on_the_same_output_is_refused(code_tokenizer: Tokenizer, jso
 
 
 # Kill runs before their n-th file operation, or after some time, and start again until a run ends.
-KILLED = """
-import os, random, signal, sys, threading
+KILLED = f"""{RUN_KILLED}
+import random
 from fastbpe import load
 from fastbpe.corpus import encoding_run, sources
 model, out, seed, *inputs = sys.argv[1:]
 tokenizer, generator, n_killed = load(model), random.Random(int(seed)), 0
 encoding_run.PROGRESS_INTERVAL, encoding_run.BATCH_BYTES = 0, 4000
 sources.BLOCK = 1000
-import pyarrow.parquet, queue, tqdm  # here: an import in the child opens files too
+import pyarrow.parquet, queue, tqdm
 pyarrow.set_cpu_count(1), pyarrow.set_io_thread_count(1)
-EVENTS = {"open", "os.rename", "os.remove", "os.truncate", "os.rmdir", "os.mkdir"}
+def work():
+    try:
+        tokenizer.encode_files(inputs, out, document_end="<|endoftext|>", num_threads=2, progress=False)
+    except FileExistsError as error:
+        # Killed after the run removed all of it, or all except the folder itself.
+        left = os.listdir(out + ".partial") if os.path.exists(out + ".partial") else []
+        assert "to replace it" in str(error) and not left, error
 while True:
     # longer with each child, so that the run comes to its end after some thirty of them, on a busy machine, too
     n_left, seconds = generator.randrange(1, 40 + n_killed), generator.random() / 50 * (1 + n_killed / 20)
-    child = os.fork()
-    if not child:
-        def count(event, arguments):
-            global n_left
-            if event in EVENTS:
-                n_left -= 1
-                if not n_left:
-                    os.kill(os.getpid(), signal.SIGKILL)
-        if generator.random() < 0.7:
-            sys.addaudithook(count)
-        else:
-            threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
-        try:
-            tokenizer.encode_files(inputs, out, document_end="<|endoftext|>", num_threads=2, progress=False)
-        except FileExistsError as error:
-            # Killed after the run removed all of it, or all except the folder itself.
-            left = os.listdir(out + ".partial") if os.path.exists(out + ".partial") else []
-            assert "to replace it" in str(error) and not left, error
-        except BaseException:
-            import traceback
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    status = os.waitpid(child, 0)[1]
-    if os.WIFSIGNALED(status):
-        n_killed += 1
-    else:
-        sys.exit(status and 1) if status else print(n_killed)
+    if not run_killed(work, n_left, None if generator.random() < 0.7 else seconds):
         break
+    n_killed += 1
+print(n_killed)
 """
 
 

@@ -24,6 +24,7 @@ from fastbpe.id_files import manifests, shards
 from fastbpe.id_files.parts import shard_path
 from fastbpe.id_files.shards import rename_shard
 from helpers.child_processes import run_python
+from helpers.killed_runs import RUN_KILLED
 from helpers.shared_data import standard_library
 
 WORDS = standard_library(20_000).split("\n\n")
@@ -414,41 +415,21 @@ def test_merge_refuses_bad_outputs_and_writes_nothing(three: Path, tmp_path: Pat
 
 
 # Kill a shard before its n-th file operation, and start again until it ends.
-KILLED = """
-import os, random, signal, sys
+KILLED = f"""{RUN_KILLED}
+import random
 from fastbpe import load
 from fastbpe.corpus import encoding_run, sources
 model, out, seed, *inputs = sys.argv[1:]
 tokenizer, generator, n_killed = load(model), random.Random(int(seed)), 0
 encoding_run.PROGRESS_INTERVAL, encoding_run.BATCH_BYTES = 0, 2000
 sources.BLOCK = 500
-import fastbpe.id_files.shards, hashlib, json, queue, tqdm  # here: an import in the child opens files too
-EVENTS = {"open", "fcntl.flock", *(f"os.{name}" for name in "rename remove truncate rmdir mkdir scandir".split())}
-while True:
-    n_left = generator.randrange(1, 60)
-    child = os.fork()
-    if not child:
-        def count(event, arguments):
-            global n_left
-            if event in EVENTS:
-                n_left -= 1
-                if not n_left:
-                    os.kill(os.getpid(), signal.SIGKILL)
-        sys.addaudithook(count)
-        try:
-            for i in range(2):
-                tokenizer.encode_files(inputs, out, shard=(i, 2), num_threads=1, progress=False)
-        except BaseException:
-            import traceback
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    status = os.waitpid(child, 0)[1]
-    if os.WIFSIGNALED(status):
-        n_killed += 1
-    else:
-        sys.exit(status and 1) if status else print(n_killed)
-        break
+import fastbpe.id_files.shards, hashlib, json, queue, tqdm
+def work():
+    for i in range(2):
+        tokenizer.encode_files(inputs, out, shard=(i, 2), num_threads=1, progress=False)
+while run_killed(work, generator.randrange(1, 60)):
+    n_killed += 1
+print(n_killed)
 """
 
 
