@@ -326,7 +326,7 @@ class BuildExtensions(build_ext):
             library.extra_link_args = []
         old = [module for module in library.modules if self.is_old(module)]
         with TemporaryDirectory() as folder, ThreadPoolExecutor(self.parallel) as pool:
-            if len(old) > 10:
+            if len(old) > 10:  # fewer modules save less time than the headers take
                 self.precompile(folder, old)
             list(pool.map(self.compile_module, old))
         library.extra_objects = [self.object_of(module) for module in library.modules]
