@@ -278,6 +278,24 @@ def test_batch_with_ids_around_each_text_equals_sentencepiece(
         assert processor.encode(["a low", "", "new"], out_type=kind, **options) == expected
 
 
+def test_load_without_a_free_descriptor_has_sentencepieces_text(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource", reason="Windows")
+    path = tmp_path / "a.model"
+    path.touch()
+    errors = []
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for module in (sentencepiece, spm):
+        processor = module.SentencePieceProcessor()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+        try:
+            processor.Load(str(path))
+        except RuntimeError as error:
+            errors.append(str(error))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert errors == [f'RESOURCE_EXHAUSTED: "{path}": Too many open files'] * 2
+
+
 #: Paths of files that cannot be opened; the last two only if the user is not root.
 PATHS = ("none.txt", "none/a.txt", "folder", "a.txt/b.txt", "x" * 300, "locked.txt", "sealed/a.txt")
 

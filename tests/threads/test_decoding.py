@@ -1,5 +1,6 @@
 """Decoding on several threads gives the texts and errors of a loop, even while other threads change the lists."""
 
+import codecs
 import random
 import threading
 from typing import Any
@@ -113,6 +114,19 @@ def test_error_of_the_first_bad_text_is_raised(tokenizer: Tokenizer, num_threads
     batch[99] = "ab"  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="ids must be a sequence of integers, not str"):
         tokenizer.decode_batch(batch, num_threads=num_threads)
+
+
+@pytest.mark.parametrize("num_threads", THREADS)
+def test_error_of_the_callers_handler_names_its_text(tokenizer: Tokenizer, num_threads: int) -> None:
+    def refuse(_: UnicodeError) -> tuple[str, int]:
+        raise ValueError("refused")
+
+    codecs.register_error("refuse", refuse)
+    batch = [[97] * 1000 for _ in range(300)]
+    batch[150] = [0xFF]
+    with pytest.raises(ValueError, match="refused") as caught:
+        tokenizer.decode_batch(batch, errors="refuse", num_threads=num_threads)  # type: ignore[arg-type]
+    assert caught.value.__notes__ == ["for batch[150]"]
 
 
 def test_num_threads_below_one_raises_value_error(tokenizer: Tokenizer) -> None:

@@ -12,6 +12,7 @@ import pytest
 import fastbpe
 from fastbpe import Tokenizer
 from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.sentence_store import SentenceStore, sorted_words
@@ -120,6 +121,13 @@ def test_special_token_that_nearly_matches_everywhere_is_found_only_at_its_end()
     tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={"a" * 100 + "b": 256})
     assert tokenizer.encode(text) == [97] * MEGABYTE
     assert tokenizer.encode(text + "b", allowed_special="all") == [97] * (MEGABYTE - 100) + [256]
+
+
+@pytest.mark.parametrize("flags", [1, 2, 3], ids=["lstrip", "rstrip", "both"])
+def test_tokens_of_white_space_strip_a_megabyte_of_it(flags: int) -> None:
+    found = SpecialMatcher([b" "], [0], flags=bytes([flags])).find_all(b" " * MEGABYTE + b"x")
+    assert found[0] == (0, 1 if flags == 1 else MEGABYTE, 0)
+    assert len(found) == (1 if flags == 3 else MEGABYTE)
 
 
 @pytest.mark.daily

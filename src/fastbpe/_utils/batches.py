@@ -46,7 +46,7 @@ def check_no_table(batch: Any, name: str) -> None:
     """Raise TypeError for a mapping or a table, as `items_in` does."""
     kind = type(batch)
     if isinstance(batch, Mapping) or any(hasattr(kind, attribute) for attribute in _COLUMNS):
-        what = "names" if isinstance(batch, Mapping) or kind.__name__ == "DataFrame" else "rows or columns"
+        what = "names" if isinstance(batch, Mapping) else "names, columns or rows"
         raise TypeError(
             f'{name} is a {kind.__name__}, whose items are {what}: pass one column of it, such as {name}["text"]'
         )

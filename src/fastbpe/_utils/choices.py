@@ -12,8 +12,10 @@ BaseSpecial: TypeAlias = Literal["keep", "end"]
 OnError: TypeAlias = Literal["raise", "skip"]
 #: For bytes of a source that are not UTF-8.
 ReadErrors: TypeAlias = Literal["strict", "replace"]
-#: For bytes of ids that are not UTF-8: error handlers of Python.
-DecodeErrors: TypeAlias = Literal["strict", "replace", "ignore", "backslashreplace", "surrogateescape"]
+#: For bytes of ids that are not UTF-8: Python's handlers for decoding. Those that a program registers work, too.
+DecodeErrors: TypeAlias = Literal[
+    "strict", "replace", "ignore", "backslashreplace", "surrogateescape", "surrogatepass"
+]
 UnknownIds: TypeAlias = Literal["raise", "skip", "replace"]
 Side: TypeAlias = Literal["right", "left"]
 Boundary: TypeAlias = Literal["token", "word", "sentence", "line"]

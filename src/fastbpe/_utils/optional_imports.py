@@ -76,7 +76,6 @@ def require_fsspec(url: str) -> Any:
     """
     try:
         import fsspec
-        import fsspec.core
     except ImportError:
         raise ImportError(f"{url}: remote paths need fsspec: pip install fsspec") from None
     return fsspec

@@ -327,7 +327,7 @@ class CallPool:
     """
 
     def __init__(self, n_threads: int) -> None:
-        self._futures: SimpleQueue[Future | None] = _queue()  # None: there will be no more calls
+        self._futures = _queue()  # of Future; None, which only __exit__ adds: there will be no more calls
         self._working: deque[None] = deque()
         self._n_wanted, self._n_started = n_threads, 0
         self._ended = False
@@ -352,8 +352,7 @@ class CallPool:
                 other = self._futures.get_nowait()
             except Empty:
                 break
-            if other is not None:  # None comes only at the end
-                other.run()
+            other.run()
         return future.result()
 
     def __enter__(self) -> CallPool:

@@ -157,6 +157,12 @@ def test_id_that_is_not_an_integer_raises_type_error(tokenizer: Tokenizer, token
             method(token_id)
 
 
+@pytest.mark.parametrize("item", ["1" * 1000, [1] * 1000, [10**5000]], ids=["text", "ids", "huge"])
+def test_item_that_is_no_id_is_cut_off_in_the_error(tokenizer: Tokenizer, item: Any) -> None:
+    with pytest.raises(TypeError, match=r"^ids must be integers: .{10,100} at position 0 is (str|list)$"):
+        tokenizer.decode([item])
+
+
 @pytest.mark.parametrize("errors", [5, None, b"strict"])
 def test_errors_option_of_another_type_is_named(tokenizer: Tokenizer, errors: Any) -> None:
     for call in (tokenizer.decode, tokenizer.decode_batch):

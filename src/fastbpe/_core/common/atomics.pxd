@@ -13,8 +13,6 @@ other thread, at least one of them sees it set. Jobs._wait() in encode.parallel_
 
 cdef extern from *:
     """
-    #ifndef FASTBPE_FLAGS
-    #define FASTBPE_FLAGS
     #ifdef _MSC_VER
     #define WIN32_LEAN_AND_MEAN
     #include <windows.h>
@@ -37,7 +35,6 @@ cdef extern from *:
     static inline int fastbpe_claim(int *flag) { return !__atomic_exchange_n(flag, 1, __ATOMIC_SEQ_CST); }
     static inline int fastbpe_is_set(int *flag) { return __atomic_load_n(flag, __ATOMIC_SEQ_CST); }
     static inline void fastbpe_yield(void) { sched_yield(); }
-    #endif
     #endif
     """
     size_t add "fastbpe_add"(size_t* at, size_t n) noexcept nogil

@@ -7,7 +7,7 @@ from fastbpe._core.common.memory cimport grown
 
 cdef enum:
     MIN_ESTIMATE_BYTES = 1 << 20  # below this size ids_expect() does nothing, and ids_reserve() grows the buffer
-    REMAPPED_FROM_IDS = 1 << 21  # ids in use from which _grown() avoids realloc(), which copies the unused part too
+    GROWN_FROM_IDS = 1 << 21  # ids in use from which _grown() avoids realloc(), which copies the unused part too
     HUGE_PAGES_FROM_IDS = 1 << 22  # capacity at which ids_reserve() moves to huge pages
 
 
@@ -51,7 +51,7 @@ cdef inline uint32_t* _grown(const Ids* ids, size_t capacity, size_t huge_pages_
     and must then find new ones.
     """
     cdef size_t size = sizeof(uint32_t)
-    if ids.n < REMAPPED_FROM_IDS and capacity < huge_pages_from:
+    if ids.n < GROWN_FROM_IDS and capacity < huge_pages_from:
         return <uint32_t*> realloc(ids.items, capacity * size)
     return <uint32_t*> grown(ids.items, ids.n * size, ids.capacity * size, capacity * size)
 

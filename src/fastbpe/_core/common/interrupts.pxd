@@ -5,8 +5,6 @@ from fastbpe._core.common.python cimport PyErr_CheckSignals
 
 cdef extern from *:
     """
-    #ifndef FASTBPE_NOW
-    #define FASTBPE_NOW
     #ifdef _WIN32
     #define WIN32_LEAN_AND_MEAN
     #include <windows.h>
@@ -23,7 +21,6 @@ cdef extern from *:
         clock_gettime(CLOCK_MONOTONIC, &now);
         return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
     }
-    #endif
     #endif
     #define FASTBPE_SIGNALS_EVERY 0.1
     """

@@ -6,6 +6,9 @@ use_huge_pages(memory, n_bytes)           ask the kernel for huge pages (2 MB); 
 grown(memory, n_used, n_had, n_bytes)     reallocate to n_bytes and keep the first n_used; NULL if out of memory
 zeros(n_bytes, capacity, block)           zeroed memory that starts on a cache line; NULL if out of memory
 resized(memory, n_had, n_bytes)           reallocate; a large array gets its own pages; NULL if out of memory
+
+malloc(0) may return NULL. So the core allocates one item more wherever there may be none, and NULL means that memory
+has run out.
 """
 
 # Tried and dropped: calloc for large tables: it may clear recycled memory before madvise() asks for huge pages.

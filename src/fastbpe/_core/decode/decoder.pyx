@@ -62,7 +62,8 @@ cdef class Decoder(IdReader):
         leading: spaces to leave out at the beginning of a text of code points. None: keep all. False: one space at
             the beginning of the first token. True: all leading tokens that are only a space, and one space of the
             next token.
-        space_keepers: frozenset of int – ids that keep their leading space.
+        space_keepers: frozenset of int – ids that keep their leading space. An empty token among them had one: with
+            leading=False, the ids after it keep theirs.
         joins: True: bytes before and after an empty token may form one character.
         takes_bools: accept False and True as the ids 0 and 1; otherwise they raise TypeError.
     """
@@ -315,7 +316,7 @@ cdef class Decoder(IdReader):
                 ids = decoding.ids_of(item)
                 try:
                     out[before + i] = self._decode_leniently(&ids, &item.sums, &item.beginning, errors)
-                except UnicodeDecodeError:
+                except Exception:  # also any that a handler of the caller raises
                     del out[before + i :]
                     raise
         if error is not None:

@@ -76,11 +76,10 @@ cdef class IdReader:
 
     cdef object _unknown(self, object token_id, Py_ssize_t position):
         """Make the error for an id that is not a token. position: its index in a sequence; -1: it is alone."""
-        cdef object value = operator.index(token_id)
         cdef str place = f" at position {position}" if position >= 0 else ""
-        cdef str gaps = ", with gaps" if 0 <= value < self._n_ids else ""  # this id is in a gap
+        cdef str gaps = ", with gaps" if 0 <= token_id < self._n_ids else ""  # this id is in a gap
         return InvalidTokenError(
-            f"id {short_repr(value)}{place} is not a token of this vocabulary (its ids are between "
+            f"id {short_repr(token_id)}{place} is not a token of this vocabulary (its ids are between "
             f"0 and {<int64_t> self._n_ids - 1}{gaps})"
         )
 
@@ -220,4 +219,4 @@ cdef object as_int(object item, Py_ssize_t position, bint takes_bools):
         return operator.index(item)
     except TypeError:
         place = f" at position {position}" if position >= 0 else ""
-        raise TypeError(f"ids must be integers: {item!r}{place} is {type(item).__name__}") from None
+        raise TypeError(f"ids must be integers: {short_repr(item)}{place} is {type(item).__name__}") from None

@@ -100,7 +100,7 @@ cdef size_t _build_nodes(Nodes* nodes, list keys, list values, size_t max_nested
     The nodes on the path of the current key are open. A node is closed when a key leaves it: if there is an equal
     node, that one replaces it.
     """
-    cdef size_t depth = 0, same, i, k, nested, longest = 1  # same: bytes that a key shares with the one before it
+    cdef size_t depth = 0, same, i, k, nested, longest = 0  # same: bytes that a key shares with the one before it
     cdef Py_ssize_t n
     cdef const uint8_t* key
     cdef const uint8_t* key_before = NULL
@@ -162,7 +162,7 @@ cdef inline uint64_t _hash_edges(const Edge* edges, size_t n) noexcept nogil:
     for i in range(n):
         h = (h ^ (<uint64_t> edges[i].to << 8 | edges[i].label)) * GOLDEN_RATIO
         h ^= h >> 29
-    return h >> 7
+    return h
 
 
 cdef uint32_t _close(Nodes* nodes, Edge* edges, uint32_t n) except 0:

@@ -32,7 +32,6 @@ cdef const uint8_t* METASPACE_UTF8 = b"\xe2\x96\x81"
 cdef const uint8_t* REPLACEMENT_UTF8 = b"\xef\xbf\xbd"  # U+FFFD, for a byte that is not UTF-8
 
 
-
 cdef void normalized_free(Normalized* out) noexcept nogil:
     free(out.data)
     free(out.offsets)

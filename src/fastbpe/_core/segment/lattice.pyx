@@ -48,7 +48,7 @@ cdef int lattice_fill(Lattice* lattice, const Segmenting* segmenting, const uint
     cdef bint is_known
     lattice.n = n
     lattice.n_nodes = 0
-    if lattice.first == NULL or n > lattice.capacity:  # an empty text has items, too
+    if lattice.first_ender == NULL or n > lattice.capacity:  # an empty text has items, too
         _reserve_places(lattice, n)
     i = 0  # positions whose `first` is set
     while at < n:

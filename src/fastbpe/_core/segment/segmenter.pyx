@@ -29,7 +29,8 @@ cdef class Segmenter:
 
     kind: "Unigram", "sentence" (unigram with the sums of sentencepiece), "WordPiece" or "WordLevel".
     token_bytes, token_ends: the tokens, in the form that a Vocabulary accepts.
-    ids: uint32 array, the id of each token; NONE: it is not found in text. None: the index of each token.
+    ids: uint32 array, the id of each token, an index of `gains`; NONE: it is not found in text. None: the index of
+        each token.
     scores: array of doubles, the score of each id of "Unigram".
     gains: array of floats, the amount that each id of "sentence" adds to a total: with byte fallback, the id of
         the first byte of a character has the score of an unknown character.

@@ -40,7 +40,7 @@
 #endif
 
 #ifdef FB_X86
-/* Instruction sets, as bits. */
+/* Instruction sets, as bits. The kernels also use BMI, LZCNT and POPCNT: all processors with AVX2 have them. */
 enum {
     FB_AVX2 = 1,
     FB_BMI2 = 2,

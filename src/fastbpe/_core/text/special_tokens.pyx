@@ -228,9 +228,9 @@ cdef class SpecialMatcher:
             elif flags & SINGLE_WORD and self._is_within_word(data, n, match):
                 continue
             if flags & LSTRIP:
-                match.start = max(_blanks_begin(data, match.start, flags & PYTHON_BLANKS), floor)
-            if flags & RSTRIP:
-                match.end = _blanks_end(data, n, match.end, flags & PYTHON_BLANKS)
+                match.start = _blanks_begin(data, floor, max(match.start, floor), flags & PYTHON_BLANKS)
+            if flags & RSTRIP:  # up to `floor` all is white space: the previous match includes it
+                match.end = _blanks_end(data, n, max(match.end, floor), flags & PYTHON_BLANKS)
             if match.start < match.end:  # otherwise the previous match includes all of it
                 return True
         return False
@@ -339,12 +339,12 @@ cdef inline bint _is_blank(const uint8_t* data, size_t n, bint in_python, size_t
     return n_bytes[0] <= n and FB_IS(fb_class_at(data, n_bytes), FB_BLANKS)
 
 
-cdef size_t _blanks_begin(const uint8_t* data, size_t at, bint in_python) noexcept nogil:
-    """Return the offset at which the white space before data[at] begins."""
+cdef size_t _blanks_begin(const uint8_t* data, size_t start, size_t at, bint in_python) noexcept nogil:
+    """Return the offset, `start` or greater, at which the white space before data[at] begins."""
     cdef size_t before, n_bytes
-    while at:
+    while at > start:
         before = at - 1
-        while before and data[before] & 0xC0 == 0x80:
+        while before > start and data[before] & 0xC0 == 0x80:
             before -= 1
         if not _is_blank(data + before, at - before, in_python, &n_bytes):
             break
