@@ -78,6 +78,7 @@ pairs = {bytes([a, b]): 256 + 256 * a + b for a in range(200) for b in range(256
 large = fastbpe.Tokenizer.from_ranks({**{bytes([i]): i for i in range(256)}, **pairs}, pattern=None)
 codepoint = fastbpe.train(lines[:300], mode="codepoint", vocab_size=290, byte_fallback=True, progress=False)
 points = codepoint.encode(TEXT) * 4
+controls = [codepoint.token_to_id("<s>"), codepoint.token_to_id("é")] * 500_000
 sequences = fastbpe.SequenceTokenizer.from_merges([(0, 1)], base_size=9)
 symbols = [1, 2, 3, 4, 0, 1] * 400_000
 report(
@@ -94,6 +95,7 @@ report(
     codepoint_encode_with_offsets=lambda: codepoint.encode_with_offsets(TEXT),
     codepoint_decode_with_offsets=lambda: codepoint._family.surfaces.decode_with_offsets(points),
     codepoint_decode_tokens_bytes=lambda: codepoint.decode_tokens_bytes(points),
+    codepoint_decode_parts=lambda: codepoint.decode(controls, num_threads=1),
     codepoint_decoder_push=lambda: codepoint.decoder().push(points),
     sequence_decode=lambda: sequences.decode(symbols),
 )

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: The part of absl::ErrnoToStatusCode, which sentencepiece calls, for opening, reading and writing a file.
+#: The part of absl::ErrnoToStatusCode, which sentencepiece calls, for wrong paths, missing permissions and limits.
 _STATUSES = {
     errno.ENOENT: "NOT_FOUND",
     errno.EACCES: "PERMISSION_DENIED",

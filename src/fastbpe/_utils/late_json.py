@@ -1,4 +1,4 @@
-"""Functions of `json`, imported at their first use: the import takes 2 ms, and many programs need none of them."""
+"""Functions of `json`, imported at their first use: the import is slow, and many programs need none."""
 
 from __future__ import annotations
 

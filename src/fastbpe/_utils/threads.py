@@ -130,8 +130,7 @@ class _KeptThreads:
     """Threads that wait for work.
 
     Callers hand out work without a lock, because an interrupt might leave it locked forever; append and pop of
-    `idle` are atomic. A queue is not used either, because importing its module takes as long as encoding half a
-    megabyte of text.
+    `idle` are atomic. A queue is not used either, because importing its module is slow.
 
     Attributes:
         idle: threads that wait, or are about to. If an interrupt loses a thread, it waits forever, and a new

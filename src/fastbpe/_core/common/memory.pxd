@@ -89,15 +89,15 @@ cdef extern from *:
         return memset(memory, 0, n_bytes);
     }
 
-    /* Bytes from which `resized` maps pages. With 1 MB, training on 100 KB again and again took a third longer, as
-       it got new pages each time. */
+    /* Bytes from which `resized` maps pages. With 1 MB, training on 100 KB again and again is slower, because
+       it gets new pages each time. */
     #define FASTBPE_OWN_PAGES ((size_t)1 << 22)
 
     /* Reallocate an array from n_had to n_bytes; the array is always resized and freed by this function.
 
        A large array has pages of its own, huge ones if Linux provides them. So it grows without a copy, and pages
        that it gives up return to the system at once. In malloc's heap, each array that has moved leaves a hole, which
-       larger ones do not fill. Without huge pages, training on 20 MB of English took 6 % more processor time.
+       larger ones do not fill.
 
        memory: the array; NULL allocates a new one.
        n_had: bytes that the array has, 0 if it is NULL.

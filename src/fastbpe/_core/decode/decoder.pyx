@@ -148,7 +148,7 @@ cdef class Decoder(IdReader):
         cdef Beginning part_beginning = beginning[0]
         # Unless beginning.n is 0, the token of ids[beginning.at - 1] is in the beginning, without its leading space.
         cdef size_t n_spaces = beginning.n > 0  # spaces that the next part leaves out of its first token
-        cdef size_t start = beginning.at - n_spaces, at, n
+        cdef size_t start = beginning.at - n_spaces, at, n, n_held = 0
         cdef list texts = []
         if not sums.n_empty or not sums.tags & NOT_ASCII or self._joins:
             return self._text(ids, sums, beginning, errors)
@@ -170,6 +170,7 @@ cdef class Decoder(IdReader):
                 memset(&part_beginning, 0, sizeof(Beginning))
                 part_beginning.data = b""
                 n_spaces = 0
+            yield_gil_after(at - start, &n_held)
             start = at + 1
         return "".join(texts)
 
@@ -242,6 +243,7 @@ cdef class Decoder(IdReader):
             self._find_beginning(&all_ids, &sums, &first.beginning, firsts)
             # A beginning longer than the first part, or characters that end at empty tokens: the parts do not fit.
             if first.beginning.at >= first.n or (sums.n_empty and sums.tags & NOT_ASCII):
+                decoding.end()  # at once: threads that wait keep their cores busy
                 return self._text_in_parts(&all_ids, &sums, &first.beginning, errors)
             text = _new_text(&sums, &data, &width)
             decoding.lay_out(data, width, sums.tags)

@@ -133,7 +133,8 @@ cdef class Decoding:
         """Read one list or tuple in parts of TASK_IDS ids. Each part is an item and a task.
 
         ids: becomes a view of all ids, valid as long as this object exists. sums: receives the sums over all ids.
-        Returns False if the sequence is empty, or an item cannot be read: it is not an exact int, or not a token.
+        Returns False if the sequence is empty (another thread may have emptied a long list during invite()), or an
+        item cannot be read: it is not an exact int, or not a token.
         """
         cdef size_t i, n
         cdef Item* item

@@ -58,7 +58,8 @@ cdef class StreamDecoder:
         joins, leading, space_keepers: as in Decoder.
         byte_ids: frozenset of int – ids of byte tokens, decoded as in tokenizers: consecutive ones together; if
             their bytes are not UTF-8, each becomes U+FFFD. None: `errors` decides.
-        first_texts: dict of int to bytes – ids that have other bytes at the beginning of a text, and these bytes.
+        first_texts: dict of int to bytes – ids that have other bytes at the beginning of a text, and these bytes;
+            needs `leading`.
         steps: object with `push`, `finish` and `__copy__` that does all the work, for tokenizers' decoders that
             change more than single tokens; None: the stream decodes by itself.
 

@@ -154,7 +154,7 @@ cdef class Form(TextStep):
         return True
 
     cdef Mapped _decompositions(self):
-        """Return the step that decomposes single characters; the first call takes ten milliseconds to make it."""
+        """Return the step that decomposes single characters; the first call makes it, of all code points."""
         cdef uint32_t c
         cdef Mapped made
         if not is_set(&self._has_mapped):
