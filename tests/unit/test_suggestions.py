@@ -23,6 +23,8 @@ POINTS = fastbpe.train(["ab ab"], vocab_size="characters", mode="codepoint", pro
         ("min-count", ["min_count", "count"], ["min_count"]),
         ("size", ["base_size", "size_limit", "mode"], ["size_limit", "base_size"]),
         ("one2", ["one1", "one3"], []),
+        ("pt", ["gpt2"], []),
+        ("gpt-x9", ["gpt"], []),
         ("", ["show"], []),
         ("--", ["show"], []),
         (None, ["none"], []),

@@ -34,10 +34,10 @@ def items_in(batch: Any, name: str = "texts") -> Any:
     TypeError: texts is a dict, whose items are names: pass one column of it, such as texts["text"]
     """
     kind = type(batch)
-    if kind is list or kind is tuple:
+    if kind is list or kind is tuple:  # only for speed
         return batch
     check_no_table(batch, name)
-    if kind.__module__.partition(".")[0] == "pyarrow" and hasattr(batch, "to_pylist"):
+    if kind.__module__.partition(".")[0] == "pyarrow" and hasattr(batch, "to_pylist"):  # not a scalar
         return _values(batch)
     return batch
 

@@ -88,6 +88,11 @@ def test_column_and_array_are_texts(code_tokenizer: Tokenizer, call: str, column
     assert BATCH_CALLS[call](code_tokenizer, given) == wanted
 
 
+def test_scalar_is_no_column(code_tokenizer: Tokenizer) -> None:
+    with pytest.raises(TypeError):
+        code_tokenizer.encode_batch(pyarrow.scalar("ab"))
+
+
 def test_null_of_a_column_is_named(code_tokenizer: Tokenizer) -> None:
     with pytest.raises(TypeError, match=r"texts\[1\]: text must be str, or bytes of UTF-8, not NoneType"):
         code_tokenizer.encode_batch(pyarrow.array(["a", None]))

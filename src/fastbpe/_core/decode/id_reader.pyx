@@ -171,7 +171,7 @@ cdef class IdReader:
             if view.ndim != 1 or code.lstrip(b"@=<>!") not in _INTEGERS:
                 raise TypeError(
                     f"ids must be integers in one dimension: got an array with ndim={view.ndim} and buffer format "
-                    f"{code.decode()!r} (a type code of the module struct)"
+                    f"{code.decode()!r:.60} (a type code of the module struct)"
                 )
             is_signed, swapped = code.islower(), code[:1] in _SWAPPED
             ids_reserve(out, <size_t> view.shape[0])

@@ -38,7 +38,7 @@ def check_errors(errors):
     Raises TypeError if `errors` is not a str.
     """
     if not isinstance(errors, str):
-        raise TypeError(f"errors must be the name of an error handler, such as 'replace', not {errors!r}")
+        raise TypeError(f"errors must be the name of an error handler, such as 'replace', not {errors!r:.60}")
     if errors not in ("replace", "strict", "ignore"):
         codecs.lookup_error(errors)
 

@@ -141,7 +141,7 @@ cdef size_t _build_nodes(Nodes* nodes, list keys, list values, size_t max_nested
                 nested += open_edges[k * 256].label == 0  # the first k bytes are a key: label 0 sorts first
             if max_nested and nested > max_nested:
                 raise ValueError(
-                    f"{nested - 1} other keys are prefixes of the key {one!r}: the limit is {max_nested - 1}"
+                    f"{nested - 1} other keys are prefixes of the key {one!r:.60}: the limit is {max_nested - 1}"
                 )
             key_before = key
         while depth > 0:
