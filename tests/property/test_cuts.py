@@ -179,7 +179,9 @@ def test_stripping_special_tokens_never_span_a_safe_cut(text: str, at: int) -> N
 def test_only_tokens_ending_in_punctuation_may_strip_and_be_cuttable(
     token: bytes, flags: int, cuttable: bool
 ) -> None:
-    assert SpecialMatcher([token], [0], flags=bytes([flags])).cuttable is cuttable
+    matcher = SpecialMatcher([token], [0], flags=bytes([flags]))
+    assert matcher.cuttable is cuttable
+    assert SpecialMatcher([b"<y>"], [1], then=matcher).cuttable is cuttable
 
 
 def test_safe_cuts_of_examples() -> None:

@@ -93,7 +93,7 @@ def test_long_list_of_code_point_ids_decodes_as_on_one_thread() -> None:
     rng = random.Random(9)
     for known in (range(learned.n_vocab), [i for i in range(learned.n_vocab) if i > 2]):
         ids = rng.choices(known, k=150_000)
-        for begin in ([], learned.encode(" "), [1] * 40_000):
+        for begin in ([], [learned.token_to_id("▁") or 0] * 40_000, [1] * 40_000):
             assert learned.decode(begin + ids, num_threads=4) == learned.decode(begin + ids, num_threads=1)
 
 

@@ -1,6 +1,7 @@
 """Special tokens: which ones are found, which ones are refused, and the rules for both."""
 
 import random
+from array import array
 from itertools import permutations, product
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import tiktoken
 
 from fastbpe import FastbpeError, SpecialTokenError, Tokenizer
+from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe.model import AddedToken
 from fastbpe.tokenizer import special_token_rules as rules
 from helpers.sampling import n_rounds
@@ -404,6 +406,14 @@ def test_400_000_special_tokens_are_found(n: int, form: str) -> None:
     assert tokenizer.encode(f"x {last} y", allowed_special="all") == [120, 32, 255 + n, 32, 121]
     assert tokenizer.encode_ordinary(last) == list(last.encode())
     assert len(tokenizer.special_tokens) == n
+
+
+def test_search_goes_on_after_a_token_next_to_a_word_also_in_one_that_is_passed_over() -> None:
+    letters = array("I", [97, 122]).tobytes()
+    for passed_over in (b"<xab>", b"never"):
+        matcher = SpecialMatcher([passed_over, b"ab", b"b>"], [0, 1, 2], bytes([8, 4 | 32, 32]), words=letters)
+        assert matcher.find_all("<xab>") == []
+        assert matcher.find_all("<xb>") == [(2, 4, 2)]
 
 
 def test_published_special_tokens_are_text_unless_allowed() -> None:
