@@ -174,12 +174,18 @@ def test_unknown_pieces_keep_or_lose_spaces_as_in_sentencepiece() -> None:
 
 @pytest.mark.parametrize("trims", [True, False])
 @pytest.mark.parametrize(("unknown", "first"), [("▁u", " "), ("u", "")])
-def test_unknown_piece_without_a_surface_may_take_the_leading_space(trims: bool, unknown: str, first: str) -> None:
+def test_unknown_piece_without_a_surface_may_take_the_leading_space(
+    trims: bool, unknown: str, first: str, tmp_path: Path
+) -> None:
     options = {"unk_piece": unknown, "unk_surface": "", "remove_extra_whitespaces": trims}
     data = trained(lines_of_words(), vocab_size=60, **options)
     us, peer = SentencePieceProcessor(model_proto=data), Peer(model_proto=data)
     ids = [0, us.piece_to_id("▁abc"), us.piece_to_id("▁ab")]
     assert us.decode(ids) == ("" if trims else first) + "abc ab" == peer.decode(ids)
+    path = tmp_path / "a.model"
+    path.write_bytes(data)
+    stream = fastbpe.load(path).decoder()
+    assert stream.push(ids) + stream.finish() == us.decode(ids)
 
 
 def test_invalid_bytes_decode_to_replacement_characters() -> None:
