@@ -147,3 +147,11 @@ def test_dropout_can_be_set_and_ends_with_none() -> None:
     assert json.loads(tokenizer.to_str())["model"]["dropout"] == 1.0
     tokenizer.model.dropout = None
     assert tokenizer.encode("abb").tokens == ["abb"]
+
+
+@pytest.mark.parametrize("dropout", [3, -1.0, float("nan"), 1e39])
+def test_dropout_that_is_no_probability_can_be_set_as_in_the_original(dropout: float) -> None:
+    twins = Twins(*(with_dropout(module, None) for module in (face, stock)))
+    for tokenizer in (twins.ours, twins.theirs):
+        tokenizer.model.dropout = dropout
+    twins.check(lambda t: [str(t.model.dropout), t.encode("abba cab abb").ids, t.to_str()])

@@ -569,6 +569,23 @@ def test_file_with_a_value_that_suits_no_component_raises_format_error(part: str
         face.Tokenizer.from_str(text)
 
 
+@pytest.mark.parametrize(
+    ("part", "step", "place"),
+    [
+        ("pre_tokenizer", {"type": "Metaspace", "replacement": "ab"}, ".replacement: in Metaspace "),
+        ("pre_tokenizer", {"type": "Digits"}, ": Digits: 'individual_digits' is missing"),
+        ("decoder", {"type": "Metaspace", "replacement": "ab"}, ".replacement: in Metaspace "),
+        ("post_processor", {"type": "ByteLevel"}, ".add_prefix_space: in ByteLevel "),
+    ],
+)
+def test_error_names_the_place_of_a_step_once(part: str, step: Any, place: str) -> None:
+    key = {"pre_tokenizer": "pretokenizers", "decoder": "decoders", "post_processor": "processors"}[part]
+    for around in ("", f".{key}[0]", f".{key}[0].{key}[0]"):
+        with pytest.raises(FormatError, match=f"^{re.escape(part + around + place)}"):
+            face.Tokenizer.from_str(json.dumps({**small(), part: step}))
+        step = {"type": "Sequence", key: [step]}
+
+
 def test_alphabet_equals_the_original() -> None:
     assert sorted(face.pre_tokenizers.ByteLevel.alphabet()) == sorted(SHOWN)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("tokenizers")
@@ -27,6 +28,11 @@ class Dotted:
 class Pair:
     def decode_chain(self, tokens: list[str]) -> Any:
         return "a", "b"
+
+
+class Array:
+    def decode_chain(self, tokens: list[str]) -> Any:
+        return np.array(["a", "b"])
 
 
 class Number:
@@ -49,7 +55,7 @@ class Failing:
         raise KeyError("no")
 
 
-WRITTEN = [Dotted, Pair, Number, Numbers, Text, Failing, object]
+WRITTEN = [Dotted, Pair, Array, Number, Numbers, Text, Failing, object]
 
 
 @pytest.mark.parametrize("written", WRITTEN)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+from collections import OrderedDict, UserList, defaultdict, deque
 from collections.abc import Callable
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -224,6 +226,57 @@ def test_error_of_a_wrong_argument_has_sentencepieces_class_and_is_one_of_fastbp
                     value,
                     theirs,
                 )
+
+
+class Listed(list[Any]):
+    pass
+
+
+#: Functions from a list to another container, or to an iterable, of its items.
+CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
+    **{kind.__name__: kind for kind in (Listed, tuple, deque, UserList, iter, reversed, enumerate)},
+    "set": lambda items: set(range(len(items))),
+    "keys": lambda items: dict.fromkeys(range(len(items))).keys(),
+    "ordered keys": lambda items: OrderedDict.fromkeys(range(len(items))).keys(),
+    "values": lambda items: dict(enumerate(items)).values(),
+    "ordered values": lambda items: OrderedDict(enumerate(items)).values(),
+    "generator": lambda items: (item for item in items),
+    "map": lambda items: map(int.__index__, items),
+    "zip": lambda items: zip(items, items, strict=True),
+    "dict": lambda items: dict(enumerate(items)),
+    "dict from 1": lambda items: dict(enumerate(items, 1)),
+    "defaultdict": lambda items: defaultdict(int, dict(enumerate(items, 1))),
+    "view of a dict": lambda items: MappingProxyType(dict(enumerate(items))),
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_containers_are_taken_or_refused_as_in_sentencepiece(
+    container: str, processor: spm.SentencePieceProcessor
+) -> None:
+    model = processor.serialized_model_proto()
+    calls: dict[str, Callable[[Any, Any], Any]] = {
+        **{
+            name: lambda p, v, name=name: getattr(p, name)(v)  # type: ignore[misc]
+            for name in ("decode", "piece_to_id", "id_to_piece", "get_score", "is_control")
+        },
+        **{
+            f"decode, {kind}": lambda p, v, kind=kind: p.decode(v, return_type=kind)  # type: ignore[misc]
+            for kind in (bytes, "offset_mapping", "serialized_proto")
+        },
+        "batch of ids": lambda p, v: p._processor._DecodeIdsBatch(v, 1, None),
+        "batch of pieces": lambda p, v: p._processor._DecodePiecesBatch(v, 1, None),
+    }
+
+    def outcome(module: Any, name: str, items: list[Any]) -> Any:
+        try:
+            return calls[name](module.SentencePieceProcessor(model_proto=model), CONTAINERS[container](items))
+        except Exception as error:
+            return next(kind for kind in BUILTIN if isinstance(error, kind))
+
+    for name in calls:
+        for items in ([3, 4], ["a", "low"], [b"a", b"low"], [[3], [4]], [["a"], ["low"]], []):
+            assert outcome(spm, name, items) == outcome(sentencepiece, name, items), (name, items)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import sys
 import threading
 import types
 import weakref
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -146,11 +147,17 @@ def test_patch_and_unpatch_complete_an_interrupted_call(monkeypatch: pytest.Monk
     assert tokenizers.decoders.DecodeStream is Stock
 
 
+def _printed_beside_stock_methods(code: str, cwd: Path) -> str:
+    """Run code in a process that then prints whether the methods of tokenizers are the same as before."""
+    methods = "(tokenizers.Tokenizer.add_tokens, tokenizers.Tokenizer.model)"
+    done = run("-c", f"import tokenizers\nstock = {methods}\n{code}print({methods} == stock)\n", cwd=cwd)
+    assert not done.returncode, done.stderr
+    return done.stdout
+
+
 def test_watching_completes_an_interrupted_start(tmp_path: Path) -> None:
     code = (
-        "import tokenizers\n"
         "from fastbpe.transformers import watching\n"
-        "stock = tokenizers.Tokenizer.add_tokens, tokenizers.Tokenizer.model\n"
         "made = tokenizers.Tokenizer(tokenizers.models.BPE())\n"
         "whole, watching._replace_setter = watching._replace_setter, None\n"
         "try: watching.watch(made)\n"
@@ -161,10 +168,8 @@ def test_watching_completes_an_interrupted_start(tmp_path: Path) -> None:
         "made.model = tokenizers.models.BPE()\n"
         "print(counter)\n"
         "watching.stop_watching(lambda tokenizer: False)\n"
-        "print((tokenizers.Tokenizer.add_tokens, tokenizers.Tokenizer.model) == stock)\n"
     )
-    done = run("-c", code, cwd=tmp_path)
-    assert done.stdout == "[2]\nTrue\n", done.stderr
+    assert _printed_beside_stock_methods(code, tmp_path) == "[2]\nTrue\n"
 
 
 def test_members_are_listed_beside_a_thread_that_adds_some() -> None:
@@ -192,11 +197,10 @@ def test_members_are_listed_beside_a_thread_that_adds_some() -> None:
 @pytest.mark.daily
 def test_methods_of_tokenizers_are_stock_again_without_accelerated_ones(tmp_path: Path) -> None:
     code = (
-        "import gc, tokenizers\n"
+        "import gc\n"
         "from tokenizers import models\n"
         "from transformers import PreTrainedTokenizerFast\n"
         "import fastbpe.transformers as door\n"
-        "stock = tokenizers.Tokenizer.add_tokens, tokenizers.Tokenizer.model\n"
         "door.patch()\n"
         "made = PreTrainedTokenizerFast(tokenizer_object=tokenizers.Tokenizer(models.BPE()))\n"
         "made('a')\n"
@@ -204,10 +208,8 @@ def test_methods_of_tokenizers_are_stock_again_without_accelerated_ones(tmp_path
         "del made\n"
         "gc.collect()\n"
         "door.unpatch()\n"
-        "print((tokenizers.Tokenizer.add_tokens, tokenizers.Tokenizer.model) == stock)\n"
     )
-    done = run("-c", code, cwd=tmp_path)
-    assert done.stdout == "False\nTrue\n", done.stderr
+    assert _printed_beside_stock_methods(code, tmp_path) == "False\nTrue\n"
 
 
 @pytest.mark.parametrize(
@@ -441,6 +443,21 @@ def test_scripts_run_patched(tmp_path: Path) -> None:
     assert done.returncode == 3
     done = run("-m", "fastbpe.transformers", "-m", "script", cwd=tmp_path)
     assert done.stdout.startswith("True True"), done.stderr
+
+
+@pytest.mark.daily
+def test_scripts_find_modules_in_the_same_folders_as_under_python(tmp_path: Path) -> None:
+    for place in ("own/script.py", "folder/__main__.py"):
+        (tmp_path / place).parent.mkdir()
+        (tmp_path / place).write_text("import sys; print(sys.path)")
+    with zipfile.ZipFile(tmp_path / "zipped", "w") as file:
+        file.write(tmp_path / "own/script.py", "__main__.py")
+    (tmp_path / "link.py").symlink_to("own/script.py")
+    flags = ["-P"] if sys.version_info >= (3, 11) else ["-I"]
+    for *options, program in (["own/script.py"], [*flags, "own/script.py"], ["link.py"], ["folder"], ["zipped"]):
+        path = str(tmp_path / program)
+        expected = run(*options, path, cwd=tmp_path).stdout
+        assert run(*options, "-m", "fastbpe.transformers", path, cwd=tmp_path).stdout == expected
 
 
 @pytest.mark.parametrize("arguments", [[], ["-x"], ["-m"], ["no_such_file.py"]])

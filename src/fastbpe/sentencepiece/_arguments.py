@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from operator import index
-from types import GeneratorType
+from types import GeneratorType, MappingProxyType
 
 from fastbpe.sentencepiece._errors import ArgumentTypeError, out_of_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+#: Types of iterables from which sentencepiece's binding reads ids, besides sequences, sets and generators. It
+#: compares their names, so it refuses subclasses, such as the keys of an OrderedDict.
+_ITERABLES: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()), map, zip)
 
 
 def whole_number(value: Any) -> int:
@@ -66,8 +70,6 @@ def ids_of_pieces(ids: Any, n_pieces: int) -> tuple[bool, list[int]]:
 
     Raises the error of `id_error` if one is not an integer from 0 to n_pieces - 1.
     """
-    if isinstance(ids, (GeneratorType, map)):  # sentencepiece refuses other iterators
-        ids = [*ids]
     is_one = _is_one(ids)
     checked = [ids] if is_one else checked_ids(ids)
     try:
@@ -92,9 +94,23 @@ def id_error(ids: Any) -> Exception:
     return out_of_range()
 
 
+def items_of(sequence: Any) -> list[Any]:
+    """Return the items of a sequence, read by number. Raises ArgumentTypeError for any other object."""
+    if not _has_items(sequence):
+        raise ArgumentTypeError(f"Input must be a list or another sequence, not {type(sequence).__name__}")
+    return [sequence[i] for i in range(len(sequence))]
+
+
+def _has_items(value: Any) -> bool:
+    """Tell whether an object has a length and items by number: no dict, whose items are by key, and no text."""
+    is_other = isinstance(value, (dict, MappingProxyType, str, bytes))
+    return hasattr(type(value), "__getitem__") and hasattr(value, "__len__") and not is_other
+
+
 def _listed(ids: Any) -> list[Any]:
-    """Return a container of ids as a list. Raises ArgumentTypeError for a dict, whose keys would be the ids."""
-    if hasattr(ids, "__len__") and not isinstance(ids, (str, dict)):
+    """Return ids as a list. Raises ArgumentTypeError for a type from which sentencepiece reads no ids."""
+    is_iterable = isinstance(ids, (set, frozenset, GeneratorType)) or type(ids) in _ITERABLES
+    if is_iterable or _has_items(ids):
         return list(ids)
     raise not_integers()
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fastbpe.sentencepiece import _texts
-from fastbpe.sentencepiece._arguments import checked_ids, not_integers
+from fastbpe.sentencepiece._arguments import checked_ids, items_of, not_integers
 from fastbpe.sentencepiece._base import Base
 from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, MissingItemError, out_of_range
 from fastbpe.sentencepiece._messages import mapping, serialize
@@ -14,7 +12,6 @@ from fastbpe.sentencepiece._threads import ThreadPool, pool_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
 _RETURN_TYPES = (str, bytes, "serialized_proto", "offset_mapping")  # "proto" is handled before
@@ -49,17 +46,18 @@ class Decodes(Base):
         _check_return_type(return_type)
         is_batch = input.ndim > 1 if hasattr(input, "ndim") else len(input) > 0 and _is_sequence(input[0])
         if not is_batch:
-            are_pieces = _are_pieces(input)
+            are_pieces = _are_pieces(input, return_type)
             as_bytes = bool(return_bytes) or (are_pieces and isinstance(input[0], bytes))
             return self._decode_one(input, are_pieces, return_type, as_bytes)
-        first: Any = next((item for item in input if _is_sequence(item) and len(item)), ())
-        are_pieces = _are_pieces(first)
+        batch = items_of(input)
+        first: Any = next((item for item in batch if _is_sequence(item) and len(item)), ())
+        are_pieces = _are_pieces(first, return_type)
         if thread_pool is not None:
             pool_threads(thread_pool)  # checks the type
         if not are_pieces and return_type is str and self._model is not None:
-            return self._model.texts([checked_ids(ids) for ids in input])
+            return self._model.texts([checked_ids(ids) for ids in batch])
         as_bytes = bool(return_bytes) or (are_pieces and isinstance(first[0], bytes))
-        return [self._decode_one(sequence, are_pieces, return_type, as_bytes) for sequence in input]
+        return [self._decode_one(sequence, are_pieces, return_type, as_bytes) for sequence in batch]
 
     def _decode_one(self, input: Any, are_pieces: bool, return_type: Any, as_bytes: bool) -> Any:
         """Decode one sequence. as_bytes: return text and pieces as bytes, also if return_type is str."""
@@ -101,29 +99,37 @@ def _check_return_type(return_type: Any) -> None:
 def _check_items(input: Any) -> None:
     """Raise an error unless the input has a length and, if it is not empty, an item 0."""
     try:
-        is_empty = not len(input)
-    except TypeError:  # an array without dimensions
+        if len(input):
+            input[0]
+    except TypeError:  # an array without dimensions, or a set
         raise not_integers() from None
-    if not is_empty and not hasattr(input, "__getitem__"):  # a set
-        raise not_integers()
-    if not is_empty and isinstance(input, Mapping) and 0 not in input:
-        raise MissingItemError(f"the input is a {type(input).__name__} without the key 0: pass a list of ids")
+    except KeyError:
+        raise MissingItemError(
+            f"the input is a {type(input).__name__} without the key 0: pass a list of ids"
+        ) from None
 
 
 def _is_sequence(value: Any) -> bool:
     return hasattr(value, "__len__") and not isinstance(value, (str, bytes))
 
 
-def _are_pieces(sequence: Any) -> bool:
-    """Tell whether the first item is a piece. An array of str counts as ids, which sentencepiece refuses."""
-    return len(sequence) > 0 and not hasattr(sequence, "dtype") and isinstance(sequence[0], (str, bytes))
+def _are_pieces(sequence: Any, return_type: Any) -> bool:
+    """Tell whether the first item is a piece. An array of str counts as ids, which sentencepiece refuses.
+
+    For an offset mapping, so does everything except lists and tuples.
+    """
+    if hasattr(sequence, "dtype") or (return_type == "offset_mapping" and not isinstance(sequence, (list, tuple))):
+        return False
+    return len(sequence) > 0 and isinstance(sequence[0], (str, bytes))
 
 
-def _pieces(sequence: Sequence[Any]) -> list[bytes]:
+def _pieces(sequence: Any) -> list[bytes]:
     out = []
-    for piece in sequence:
+    for piece in items_of(sequence):
+        if not isinstance(piece, (str, bytes, bytearray)):
+            raise ArgumentTypeError("List elements must be str or bytes")
         try:
-            out.append(piece.encode() if isinstance(piece, str) else bytes(memoryview(piece)))
-        except (TypeError, UnicodeEncodeError):
+            out.append(piece.encode() if isinstance(piece, str) else bytes(piece))
+        except UnicodeEncodeError:
             raise ArgumentTypeError("List elements must be str or bytes") from None
     return out

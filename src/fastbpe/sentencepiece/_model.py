@@ -168,7 +168,7 @@ class LoadedModel(Facts):
 
         Raises the error of `id_error` if an id is not an integer or has no piece.
         """
-        pieces = self.bytes_of_ids(ids) if isinstance(ids, list) else None
+        pieces = self.bytes_of_ids(ids) if type(ids) is list else None
         if pieces is None:
             every = self.model.pieces
             pieces = [every[i] for i in ids_of_pieces(ids, len(every))[1]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partialmethod
 
+from fastbpe.sentencepiece._arguments import items_of
 from fastbpe.sentencepiece._decodes import Decodes
 from fastbpe.sentencepiece._encodes import Encodes
 from fastbpe.sentencepiece._errors import ArgumentTypeError
@@ -150,7 +151,7 @@ class Binding:
         self._processor._threads(num_threads)
         if thread_pool is not None:
             pool_threads(thread_pool)
-        sequences = [batch[i] for i in range(len(batch))]
+        sequences = items_of(batch)
         first = next((item[0] for item in sequences if isinstance(item, (list, tuple)) and item), None)
         if are_pieces is None:
             are_pieces = isinstance(first, (str, bytes))

@@ -22,8 +22,7 @@ from fastbpe.model import PieceType
 from fastbpe.tokenizer.families.codepoint_tables import EACH_BYTE as _EACH_BYTE
 from fastbpe.errors import InvalidTokenError
 from fastbpe._utils.optional_imports import require_numpy
-from fastbpe.sentencepiece._arguments import ids_of_pieces
-from fastbpe.sentencepiece._errors import ArgumentTypeError
+from fastbpe.sentencepiece._arguments import ids_of_pieces, items_of
 from fastbpe.sentencepiece._threads import n_threads
 
 cdef object EACH_BYTE = _EACH_BYTE
@@ -360,15 +359,9 @@ cdef class Methods:
             if type(piece) is str and model is not None:
                 found = PyDict_GetItem(model._by_name(), piece)  # borrowed from a dict that never changes
             return self._id_of(piece) if found == NULL else <object> found
-        try:
-            items = list(piece) if hasattr(piece, "__getitem__") else None
-        except TypeError:  # a numpy number
-            items = None
-        if items is None:
-            raise ArgumentTypeError(f"a piece must be str or bytes, not {type(piece).__name__}")
         cdef list ids = []
         cdef size_t i
-        for i, item in enumerate(items):
+        for i, item in enumerate(items_of(piece)):
             yield_gil_at(i)
             found = NULL
             if type(item) is str and model is not None:

@@ -60,17 +60,17 @@ def plain_digits(value: float) -> str:
 
 
 def single(value: float) -> float:
-    """Return a number rounded to a 32-bit float."""
-    from struct import pack, unpack
+    """Return a number rounded to a 32-bit float; infinity for one that is too large."""
+    from array import array
 
-    found: float = unpack("f", pack("f", value))[0]
-    return found
+    return array("f", [value])[0]
 
 
 def shortest(value: float) -> float:
     """Return the number with the fewest digits that rounds to the same 32-bit float, as in a tokenizer.json."""
-    shorter = (float(f"{value:.{n}g}") for n in range(1, 10))  # nine digits tell all 32-bit floats apart
-    return next((number for number in shorter if single(number) == single(value)), value)
+    rounded = single(value)
+    shorter = (float(f"{rounded:.{n}g}") for n in range(1, 10))  # nine digits tell all 32-bit floats apart
+    return next((number for number in shorter if single(number) == rounded), rounded)  # NaN equals no number
 
 
 class Limits(NamedTuple):

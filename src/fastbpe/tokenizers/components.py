@@ -201,7 +201,7 @@ class Steps:
         if not isinstance(steps, list):
             raise FormatError(f"Sequence: {cls.key!r} must be a list")
         made: Any = cls.__new__(cls)
-        made._take([found_at(f"{cls.key}[{i}]", cls.find, step) for i, step in enumerate(steps)])
+        made._take([found_at(f".{cls.key}[{i}]", cls.find, step) for i, step in enumerate(steps)])
         if made._depth > MAX_DEPTH:
             raise FormatError(f"sequences are nested more than {MAX_DEPTH} levels deep")
         return made
@@ -254,21 +254,21 @@ def finder(
 
 
 def found_at(place: str, find: Callable[[Any], Any], described: Any) -> Any:
-    """Return the component that a part of a tokenizer.json describes. Raises FormatError with the place."""
+    """Return the component that a part of a tokenizer.json describes. Raises FormatError with the place.
+
+    place: name of the component in the file; for a step in a list, its place within the Sequence, after a dot.
+    """
     try:
         return find(described)
     except RecursionError:
         text = f"sequences are nested more than {MAX_DEPTH} levels deep"
     except FormatError as error:
         text = str(error)
-    import re  # here: it is slow to import
-
-    # The text may name the place already; in a list it cannot: "decoders[0]" is then a step of this step.
-    if "[" not in place and text.startswith((f"{place}:", f"{place}.")):
-        raise FormatError(text)
-    if re.match(_NESTED, text):
+    if text.startswith("."):  # a place within this component
         within, _, text = text.partition(": ")
-        place = f"{place}.{within}"
+        place += within
+    elif text.startswith((f"{place}:", f"{place}.")):  # for decoders and post-processors: the whole place
+        raise FormatError(text)
     raise FormatError(f"{short(place)}: {text}")
 
 
@@ -277,7 +277,6 @@ def needs_tokenizers(what: str) -> NoReturn:
     raise ImportError(f"fastbpe lacks {what}; for this, use the original library, tokenizers 0.23")
 
 
-_NESTED = r"[a-z]+\[[0-9]+\]"  # matches the start of an error text that begins with the place of a step in a list
 #: "type" in the description of a component that is an object written in Python.
 WRITTEN = "Written"
 

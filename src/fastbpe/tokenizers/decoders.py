@@ -72,10 +72,7 @@ class Decoder(Component):
             for step in self._made[1]:
                 tokens = step(tokens)
             return tokens
-        new_tokens = self.written.decode_chain(tokens)
-        if isinstance(new_tokens, str):
-            raise TypeError("Can't extract `str` to `Vec`")
-        return [of_type(token, str) for token in of_type(new_tokens, SequenceOf)]
+        return [of_type(token, str) for token in sequence(self.written.decode_chain(tokens))]
 
     @staticmethod
     def custom(decoder: Any) -> Decoder:

@@ -85,6 +85,9 @@ class BPE(CachingModel):
             of_type(vocab, (str, dict)), of_type(merges, (str, list, tuple))  # an error about a type comes first
             raise ValueError("`vocab` and `merges` must be both be from memory or both filenames")
         self._set_options({name: default for name, (_, default) in _OPTIONS.items()} | options)
+        dropout = self._state["dropout"]  # the property takes any number, as in tokenizers
+        if dropout is not None and not 0 <= dropout <= 1:
+            raise ValueError("Error while initializing BPE: Dropout should be between 0 and 1, inclusive")
         pairs = sequence([] if merges is None else merges)
         self._take({} if vocab is None else vocab, [[*of_type(merge, tuple)] for merge in pairs])
 
@@ -98,9 +101,6 @@ class BPE(CachingModel):
                 state[name] = shortest(real(value))
             else:
                 state[name] = of_type(value, kind)
-        dropout = state["dropout"]
-        if dropout is not None and not 0 <= dropout <= 1:
-            raise ValueError("Error while initializing BPE: Dropout should be between 0 and 1, inclusive")
         self._state = state
 
     def _take(self, vocab: Any, merges: list[Any]) -> None:

@@ -251,7 +251,7 @@ class Metaspace(PreTokenizer):
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> Metaspace:
-        return super().from_state(metaspace(described, "pre_tokenizer"))
+        return super().from_state(metaspace(described, ""))  # "": see `found_at`
 
     replacement = field("replacement", "Character that represents a space.", character)
     prepend_scheme = field(

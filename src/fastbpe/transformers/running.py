@@ -39,13 +39,17 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     os.environ[VARIABLE] = "transformers"
     patch()
-    import runpy  # here: only a run needs it
+    import pkgutil  # here: only a run needs these two
+    import runpy
 
     sys.argv = rest
     if is_module:
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     else:
-        sys.path[0] = os.path.dirname(os.path.abspath(rest[0]))
+        # As python does. With -P or -I, which Python 3.10 does not show as safe_path, -m has put no folder there.
+        if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
+            is_script = pkgutil.get_importer(rest[0]) is None  # else a folder or zip file: run_path adds it
+            sys.path[:1] = [os.path.dirname(os.path.realpath(rest[0]))] if is_script else []
         runpy.run_path(rest[0], run_name="__main__")
     return 0
 
