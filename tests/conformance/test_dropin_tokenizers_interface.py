@@ -557,6 +557,18 @@ def test_components_of_unknown_type_are_named(part: str, named: str) -> None:
         ("pre_tokenizer", {"type": "FixedLength", "length": -1}),
         ("pre_tokenizer", {"type": "Split", "pattern": {"Regex": 5}, "behavior": "Removed", "invert": False}),
         ("normalizer", {"type": "Replace", "pattern": {"Other": "a"}, "content": ""}),
+        ("model", {"type": "BPE", "vocab": {"a": True}, "merges": []}),
+        ("model", {"type": "WordLevel", "vocab": {"a": True}, "unk_token": "a"}),
+        (
+            "model",
+            {
+                "type": "WordPiece",
+                "vocab": {"a": True},
+                "unk_token": "a",
+                "max_input_chars_per_word": 9,
+                "continuing_subword_prefix": "",
+            },
+        ),
         ("post_processor", {"type": "BertProcessing", "sep": [], "cls": ["a", 2]}),
         ("post_processor", {"type": "BertProcessing", "sep": ["a", 1 << 32], "cls": ["a", 2]}),
     ],

@@ -113,6 +113,9 @@ def processor() -> spm.SentencePieceProcessor:
         (lambda p: p.encode(3), TypeError),
         (lambda p: p.encode([3]), TypeError),
         (lambda p: p.encode("a", enable_sampling=True, alpha="x"), TypeError),
+        (lambda p: p.encode("a", alpha=10**400), TypeError),
+        (lambda p: p.encode("a", nbest_size=10**5000), TypeError),  # Python refuses to print it
+        (lambda p: spm.set_random_generator_seed(10**5000), TypeError),
         (lambda p: p.encode("a", num_threads="x"), TypeError),
         (lambda p: p.decode(3.5), TypeError),
         (lambda p: p.decode([[3.5]]), TypeError),

@@ -52,4 +52,5 @@ cdef class QuickStream:
 
     @cython.final
     cdef object _slow_text(self, object tokenizer, object id):
+        """Call `_step`. (If a critical section calls a Python method by name, Cython warns.)"""
         return self._step(tokenizer, id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import index
 from types import GeneratorType, MappingProxyType
 
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe.sentencepiece._errors import ArgumentTypeError, out_of_range
 
 TYPE_CHECKING = False
@@ -37,7 +38,7 @@ def int32(name: str, value: Any) -> int:
             return number
     except TypeError:
         pass
-    raise ArgumentTypeError(f"{name}={value!r:.80}: must be a 32-bit int")
+    raise ArgumentTypeError(f"{name}={short_repr(value)}: must be a 32-bit int")
 
 
 def flag(name: str, value: Any) -> bool:

@@ -6,6 +6,7 @@ import struct
 from operator import index
 
 from fastbpe._utils import optional_imports
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe.formats.sentencepiece.protobuf import bytes_field, fixed32_field
 from fastbpe.sentencepiece import _texts
 from fastbpe.sentencepiece._arguments import flag, int32
@@ -269,7 +270,7 @@ class Encodes(Base):
         if not flag("enable_sampling", enable_sampling):
             _check_sampling(nbest_size, alpha)
             return None
-        # Not if it is 1, as in sentencepiece.
+        # `is True`, as in sentencepiece: with enable_sampling=1, nbest_size=0 gives the best segmentation.
         if enable_sampling is True and (nbest_size in (None, 0, 1) or alpha is None):
             raise ArgumentError(
                 'When enable_sampling is True, We must specify "nbest_size > 1" or "nbest_size = -1", '
@@ -412,5 +413,5 @@ def _check_sampling(nbest_size: Any, alpha: Any) -> tuple[int, float]:
     n = int32("nbest_size", nbest_size)
     try:
         return n, float(alpha if hasattr(alpha, "__float__") else index(alpha))
-    except TypeError:
-        raise ArgumentTypeError(f"alpha={alpha!r:.80}: must be a number") from None
+    except (TypeError, OverflowError):
+        raise ArgumentTypeError(f"alpha={short_repr(alpha)}: must be a number that fits in a float") from None

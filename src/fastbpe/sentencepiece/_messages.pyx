@@ -268,7 +268,7 @@ cdef class Surfaces:
             found = token, None
         else:
             found = token, self._surface(piece, token, False)[0]
-        if piece in self._ids:
+        if piece in self._ids:  # the memory for others would have no limit
             self._known[piece] = found
         return found
 

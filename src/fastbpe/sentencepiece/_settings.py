@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe.sentencepiece._arguments import int32, whole_number
 from fastbpe.sentencepiece._errors import ArgumentTypeError
 
@@ -26,7 +27,7 @@ def set_random_generator_seed(seed: int, /) -> None:
     """
     number = whole_number(seed)
     if not 0 <= number < 1 << 32:
-        raise ArgumentTypeError(f"seed={number}: must be 0 to 2**32 - 1")
+        raise ArgumentTypeError(f"seed={short_repr(number)}: must be 0 to 2**32 - 1")
     _stream().seed(number)
 
 

@@ -59,7 +59,7 @@ class _Enum:
         self._numbers = dict(numbers)
 
     def __getattr__(self, name: str) -> int:
-        if name.startswith("_") or name not in self._numbers:
+        if name.startswith("_") or name not in self._numbers:  # "_": copy.copy asks before `_numbers` is set
             raise AttributeError(name)
         return self._numbers[name]
 

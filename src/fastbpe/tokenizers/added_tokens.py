@@ -32,11 +32,10 @@ class AddedTokens:
         #: Id → normalized content of a token that was added again with normalized=False: its id still decodes to
         #: this text, as in tokenizers.
         self.old_forms: dict[int, str] = {}
-        self._greatest = -1
 
     def add(self, tokens: list[AddedToken], model: Model, normalizer: Any = None) -> int:
         """Add tokens, and return how many are new or changed. Ignores empty tokens."""
-        n_ignored, following = 0, max(model.size(), self._greatest + 1)
+        n_ignored, following = 0, max(model.size(), max(self.ids.values(), default=-1) + 1)
         self.special |= {token.content for token in tokens if token.special and token.content}
         for token in tokens:
             token_id = self.ids.get(token.content)
@@ -53,7 +52,6 @@ class AddedTokens:
             elif normalizer is not None and old is not None and old.normalized:
                 self.old_forms[token_id] = normalizer.normalize_str(old.content)
             self.ids[token.content], self.tokens[token_id] = token_id, token
-        self._greatest = max(self.ids.values(), default=-1)
         return len(tokens) - n_ignored
 
     def skips_by_id(self, model: Model) -> bool:
@@ -88,7 +86,7 @@ class AddedTokens:
 
     def copied(self) -> AddedTokens:
         made = AddedTokens()
-        made.tokens, made.ids, made._greatest = {**self.tokens}, {**self.ids}, self._greatest
+        made.tokens, made.ids = {**self.tokens}, {**self.ids}
         made.special, made.old_forms = {*self.special}, {**self.old_forms}
         return made
 

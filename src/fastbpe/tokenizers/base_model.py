@@ -160,6 +160,13 @@ def taken(vocab: Any) -> dict[str, int]:
     return dict(sorted(vocab.items(), key=itemgetter(1)))
 
 
+def vocab_of_file(vocab: Any) -> dict[str, int]:
+    """Return the vocabulary of a file for `taken`, which takes true for 1. Raises TypeError if an id is a bool."""
+    if bool in map(type, of_type(vocab, dict).values()):
+        raise TypeError("an id must be an integer, not true or false")
+    return vocab  # type: ignore[no-any-return]
+
+
 def read_vocab(path: Any) -> dict[str, int]:
     """Read a vocab.json. Ignores tokens whose value is not a number. Raises as `WordLevel.read_file` does."""
     from fastbpe.formats.huggingface.read import read_json  # here: few programs need it

@@ -112,7 +112,7 @@ def to_bytes(document: Mapping[str, Any]) -> bytes:
         if orjson is not None:
             return bytes(orjson.dumps(document))
     except TypeError:
-        orjson = None  # `dump` accepts the value, or raises an error that says why not
+        pass  # `dump` accepts the value, or raises an error that says why not
     return dump(document, pretty=False).encode()
 
 

@@ -276,7 +276,7 @@ def _truncate(encodings: list[Encoding], settings: Mapping[str, Any], limit: int
     if limit < 0 or sum(lengths) <= limit:
         return
     kept: list[int] | tuple[int, int] | None = [limit] * len(encodings)
-    if limit:
+    if limit:  # 0: as in tokenizers, with any strategy and stride nothing is kept
         strategy = settings["strategy"]
         if len(encodings) == 2:
             kept = lengths_of_pair(Truncation(limit, stride, strategy, side == "left"), *lengths)

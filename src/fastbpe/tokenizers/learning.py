@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Protocol
 
 from fastbpe.tokenizers.bpe_trainer import BpeTrainer
@@ -46,11 +46,19 @@ def learn_words(words: Mapping[str, int], trainer: BpeTrainer) -> tuple[dict[str
     merges = _core_merges(counts, [*vocab], free, trainer)
     listed = _spelled(merges, [*vocab], trainer)
     made = [_joined(left, right, trainer) for left, right in listed]
-    if len({*made}) < len(made) or any(token in vocab and token not in free for token in made):
+    if _collide(made, vocab, used):
         return _Learner(counts, vocab, trainer).learn()
     for token in made:
         vocab.setdefault(token, len(vocab))
     return vocab, listed
+
+
+def _collide(made: Sequence[str], vocab: Mapping[str, int], used: Container[int | None]) -> bool:
+    """Tell whether merges make a token twice, or make a token that is a symbol of the words.
+
+    made: result of each merge. used: ids of the symbols.
+    """
+    return len({*made}) < len(made) or any(vocab.get(token) in used for token in made)
 
 
 def _counted(words: Mapping[str, int], vocab: dict[str, int], trainer: Affixing) -> Counter[tuple[int, ...]]:

@@ -10,7 +10,15 @@ from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.step_parts import Part, dropout_of
 from fastbpe.huggingface.checked_arguments import ignore, number, of_type, real, sequence
-from fastbpe.tokenizers.base_model import CachingModel, Model, lines_of, read_vocab, taken, write_files
+from fastbpe.tokenizers.base_model import (
+    CachingModel,
+    Model,
+    lines_of,
+    read_vocab,
+    taken,
+    vocab_of_file,
+    write_files,
+)
 from fastbpe.tokenizers.component_texts import compact, shortest, single
 from fastbpe.tokenizers.components import changed, field, finder, is_theirs
 from fastbpe.tokenizers.segmenting_models import Unigram, WordLevel, WordPiece
@@ -205,7 +213,7 @@ class BPE(CachingModel):
             made._set_options(
                 {name: _given(described.get(name), default) for name, (_, default) in _OPTIONS.items()}
             )
-            made._take(part.get("vocab", dict), split)
+            made._take(vocab_of_file(part.get("vocab", dict)), split)
         except (TypeError, OverflowError) as error:
             raise FormatError(f"BPE: {error}") from None
         return made

@@ -19,6 +19,7 @@ from fastbpe.splitting.charset import CharSet
 from fastbpe.tokenizers.learning import (
     _MAX_IDS,
     _UNLIMITED,
+    _collide,
     _counted,
     _first_tokens,
     _joined,
@@ -95,17 +96,12 @@ def learn_languages(
     merges = _core_merges(texts, judged, [*vocab], n_merges, trainer, ratio)
     listed = _spelled(merges, [*vocab], trainer)
     made = [_joined(left, right, trainer) for left, right in listed]
-    if _collide(made, vocab, [*texts, *judged]):
+    used = {symbol for counts in (*texts, *judged) for symbols in counts for symbol in symbols}
+    if _collide(made, vocab, used):
         return _Learner(texts, judged, vocab, n_merges, trainer, ratio).learn()
     for token in made:
         vocab.setdefault(token, len(vocab))
     return vocab, listed
-
-
-def _collide(made: Sequence[str], vocab: Mapping[str, int], texts: Iterable[Symbols]) -> bool:
-    """Tell whether merges make a token twice, or make a token that is a symbol of the texts."""
-    used = {symbol for words in texts for symbols in words for symbol in symbols}
-    return len({*made}) < len(made) or any(vocab.get(token) in used for token in made)
 
 
 def _known(words: Mapping[str, int], vocab: Mapping[str, int], trainer: ParityBpeTrainer) -> Symbols:

@@ -14,6 +14,7 @@ from fastbpe.tokenizers.base_model import (
     option,
     read_vocab,
     taken,
+    vocab_of_file,
     write_files,
 )
 from fastbpe.tokenizers.component_texts import compact, json_text
@@ -220,7 +221,7 @@ class WordPiece(Model):
         names = ("vocab", "unk_token", "max_input_chars_per_word", "continuing_subword_prefix")
         try:
             _refuse_flag(described["max_input_chars_per_word"], "max_input_chars_per_word")
-            return cls(**{name: described[name] for name in names[1:]}, vocab=of_type(described["vocab"], dict))
+            return cls(**{name: described[name] for name in names[1:]}, vocab=vocab_of_file(described["vocab"]))
         except (KeyError, TypeError, OverflowError) as error:
             raise FormatError(f"WordPiece: {error}") from None
 
@@ -297,7 +298,7 @@ class WordLevel(Model):
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> WordLevel:
         try:
-            return cls(of_type(described["vocab"], dict), of_type(described["unk_token"], str))
+            return cls(vocab_of_file(described["vocab"]), of_type(described["unk_token"], str))
         except KeyError as error:
             raise FormatError(f"WordLevel: the model has no {error}") from None
         except (TypeError, OverflowError) as error:
