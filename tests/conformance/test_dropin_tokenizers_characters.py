@@ -149,6 +149,17 @@ def test_dropout_can_be_set_and_ends_with_none() -> None:
     assert tokenizer.encode("abb").tokens == ["abb"]
 
 
+def test_training_replaces_the_merges_of_a_model_with_dropout() -> None:
+    def tokens(module: Any) -> Any:
+        tokenizer = with_dropout(module, None)
+        tokenizer.model.dropout = -1.0  # no merge is skipped
+        before = tokenizer.encode("abab").tokens
+        tokenizer.train_from_iterator(["ba ba"], module.trainers.BpeTrainer(vocab_size=3, show_progress=False))
+        return before, tokenizer.encode("baba").tokens
+
+    assert tokens(face) == tokens(stock)
+
+
 @pytest.mark.parametrize("dropout", [3, -1.0, float("nan"), 1e39])
 def test_dropout_that_is_no_probability_can_be_set_as_in_the_original(dropout: float) -> None:
     twins = Twins(*(with_dropout(module, None) for module in (face, stock)))

@@ -24,6 +24,7 @@ import tokenizers as stock
 
 import fastbpe.tokenizers as face
 from fastbpe.errors import FormatError, VocabularyNotFoundError
+from fastbpe.formats.huggingface.decoder_json import MAX_DEPTH
 from fastbpe.normalization.sentencepiece_rules import charsmap
 from helpers.sampling import SEED, rounds, some
 from helpers.tokenizer_json import SHOWN, added, dumped, llama_document, random_text, small
@@ -417,6 +418,31 @@ def test_copied_streams_continue_like_the_original(how: Any) -> None:
     Twins.of(small_text()).check(run)
 
 
+def test_stream_begins_anew_if_a_changed_decoder_has_completed_all_ids() -> None:
+    def streamed(module: Any) -> list[Any]:
+        decoders = module.decoders
+        tokenizer = module.Tokenizer(module.models.WordLevel({"▁a": 0, "▁b": 1}, "▁a"))
+        tokenizer.decoder = decoders.Metaspace()
+        stream = decoders.DecodeStream()
+        texts = [stream.step(tokenizer, 0)]
+        tokenizer.decoder = decoders.Sequence([decoders.Metaspace(), decoders.Replace("a", "ab")])
+        return [*texts, stream.step(tokenizer, []), stream.step(tokenizer, 1), stream.step(tokenizer, 0)]
+
+    assert streamed(face) == streamed(stock) == ["a", "b", "b", " ab"]
+
+
+def test_decoders_nested_deeper_than_in_a_file_decode_like_the_original() -> None:
+    def decoded(module: Any) -> Any:
+        tokenizer = module.Tokenizer(module.models.WordLevel({"a": 0}, "a"))
+        decoder = module.decoders.Fuse()
+        for _ in range(MAX_DEPTH + 1):
+            decoder = module.decoders.Sequence([decoder])
+        tokenizer.decoder = decoder
+        return tokenizer.decode([0, 0]), decoder.decode(["a", "a"])
+
+    assert decoded(face) == decoded(stock)
+
+
 def test_coroutines_give_what_the_calls_give() -> None:
     async def run(tokenizer: Any) -> Any:
         return [
@@ -579,6 +605,34 @@ def test_file_with_a_value_that_suits_no_component_raises_format_error(part: str
         stock.Tokenizer.from_str(text)
     with pytest.raises(FormatError, match=value["type"]):
         face.Tokenizer.from_str(text)
+
+
+def test_merge_whose_result_is_missing_is_found_in_a_file_with_a_prefix() -> None:
+    model = {"type": "BPE", "vocab": {"a": 0, "##b": 1, "a##b": 2}, "merges": [["a", "##b"]]}
+    text = json.dumps({**small(), "model": {**model, "continuing_subword_prefix": "##"}})
+    with pytest.raises(Exception, match="`ab` out of vocabulary"):
+        stock.Tokenizer.from_str(text)
+    with pytest.raises(FormatError, match="the token that they merge into, is not in the vocabulary"):
+        face.Tokenizer.from_str(text)
+
+
+@pytest.mark.parametrize(
+    "post",
+    [
+        {"type": "Sequence", "processors": [{"type": "BertProcessing", "sep": ["", 1], "cls": ["", 2]}] * 2},
+        {
+            "type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "x", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+            "special_tokens": {"x": {"id": "x", "ids": [1, 1], "tokens": ["x"]}},
+        },
+    ],
+    ids=["tokens with the text of the probe", "more ids than tokens"],
+)
+def test_ids_around_texts_that_are_no_frame_are_put_like_in_the_original(post: Any) -> None:
+    Twins.of(json.dumps({**small(), "post_processor": post})).check(
+        lambda t: [(one.ids, one.tokens, one.special_tokens_mask) for one in t.encode_batch(["a b", "b"])]
+    )
 
 
 @pytest.mark.parametrize(

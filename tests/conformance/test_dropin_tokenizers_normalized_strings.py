@@ -151,6 +151,17 @@ def test_bad_calls_raise_what_the_original_raises(call: Any) -> None:
     assert pairs[0][1].normalized == "Héllo wörld"
 
 
+def test_empty_text_has_one_part() -> None:
+    for module in (face, stock):
+        text = module.NormalizedString("")
+        assert [text.slice(bounds) is None for bounds in ((0, 0), slice(0, 0), 0, (0, 1))] == [
+            False,
+            False,
+            True,
+            True,
+        ]
+
+
 def test_functions_see_every_character() -> None:
     seen: list[str] = []
     face.NormalizedString("aé漢").for_each(seen.append)

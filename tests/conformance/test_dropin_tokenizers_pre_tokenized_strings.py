@@ -97,6 +97,20 @@ def test_random_programs_are_like_the_original(seed: int) -> None:
         twins.check(lambda one, o=options: one.to_encoding(**o), (text, done))
 
 
+@pytest.mark.parametrize("split", [True, False])
+def test_piece_that_is_only_changed_keeps_its_whole_span(split: bool) -> None:
+    for module in (face, stock):
+        steps = module.pre_tokenizers
+        for step in (
+            steps.ByteLevel(False, use_regex=split),
+            steps.Metaspace(prepend_scheme="never", split=split),
+        ):
+            text = module.PreTokenizedString(" ab ")
+            text.normalize(lambda piece: piece.strip())
+            step.pre_tokenize(text)
+            assert text.get_splits() == [("ab", (1, 3) if split else (0, 4), None)]
+
+
 @pytest.mark.parametrize("text", ["Hé llo", "", "aé"])
 def test_tokens_with_any_offsets_are_placed_like_the_original(text: str) -> None:
     for start in range(10):

@@ -329,6 +329,17 @@ def test_streams_continue_after_ids_and_notice_changes() -> None:
         tokenizers.decoders.DecodeStream().step("no tokenizer", 1)
 
 
+@pytest.mark.parametrize("ids", [None, [0], [0, 1]])
+def test_streams_ask_a_backend_that_panics_without_ids_for_no_text_of_none(ids: Any) -> None:
+    decoders = tokenizers.decoders
+    backend = tokenizers.Tokenizer(models.BPE({"x": 0, "y": 1, "z": 2}, []))
+    backend.decoder = decoders.Sequence([decoders.Fuse(), decoders.Strip(" ", 0, 1)])
+    door.patch()
+    for cls in (Stock, tokenizers.decoders.DecodeStream):
+        stream = cls(ids, False)
+        assert [stream.step(backend, i) for i in (0, 1, 2)] == ["x", "y", "z"]
+
+
 def test_names_imported_before_are_replaced_and_given_back() -> None:
     module = types.ModuleType("imported_before")
     module.DecodeStream = Stock  # type: ignore[attr-defined]

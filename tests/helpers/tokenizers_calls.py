@@ -31,6 +31,7 @@ BAD_CALLS: list[Callable[[Any], Any]] = [
     lambda t: t.decode([10**12]),
     lambda t: t.decode([1], 1),
     lambda t: t.decode_batch([[1], 5]),
+    lambda t: t.decode_batch([[1], {1}]),
     lambda t: t.decode_batch([]),
     lambda t: t.enable_truncation(3, 1),
     lambda t: t.enable_truncation(3, stride=5) or t.encode("a b c d e f"),

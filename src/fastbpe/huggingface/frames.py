@@ -50,7 +50,7 @@ def frame_of(encoding: Any, *, pair: bool, probe: str) -> Frame | None:
     pair: the frame is around two texts, each of the same token.
     probe: this token.
     """
-    if encoding.n_sequences != 1 + pair or len(encoding.tokens) != len(encoding.ids):
+    if len(encoding.tokens) != len(encoding.ids):
         return None
     items: list[Item] = []
     rows = [*zip(encoding.ids, encoding.tokens, encoding.type_ids, encoding.special_tokens_mask, strict=True)]
@@ -64,7 +64,7 @@ def frame_of(encoding: Any, *, pair: bool, probe: str) -> Frame | None:
     if [item.sequence for item in items if item.sequence is not None] != [0, 1][: 1 + pair]:
         return None
     n_added = sum(len(item.ids) for item in items)
-    if len(rows) != n_added + 1 + pair:
+    if len(rows) != n_added + 1 + pair:  # a step of a Sequence took ids of the step before for the text
         return None
     place = [item.sequence for item in items].index(0)
     before = [token_id for item in items[:place] for token_id in item.ids]

@@ -103,7 +103,8 @@ class DecodeStream(QuickStream):
         A text that ends within a character does not become the prefix.
         """
         skips = bool(self._skips)
-        if tokenizer.decode(self._kept[: self._n_prefix], skip_special_tokens=skips):
+        # Without ids, the decoder of a backend may panic, as a Strip after a Fuse does.
+        if self._n_prefix and tokenizer.decode(self._kept[: self._n_prefix], skip_special_tokens=skips):
             self._has_prefix = True
             return
         text = tokenizer.decode(self._kept, skip_special_tokens=skips)

@@ -29,8 +29,8 @@ class AddedTokens:
         self.ids: dict[str, int] = {}
         #: Contents of all tokens that were special at any time: encoding and decoding treat them as special.
         self.special: set[str] = set()
-        #: Id → normalized content of a token that was added again with normalized=False: its id still decodes to
-        #: this text, as in tokenizers.
+        #: Id → normalized content of a token that was added again with normalized=False: while it is not
+        #: normalized, its id still decodes to this text, as in tokenizers.
         self.old_forms: dict[int, str] = {}
 
     def add(self, tokens: list[AddedToken], model: Model, normalizer: Any = None) -> int:
@@ -47,9 +47,7 @@ class AddedTokens:
             if token_id is None:
                 token_id, following = following, following + 1
             old = self.tokens.get(token_id)
-            if token.normalized:
-                self.old_forms.pop(token_id, None)
-            elif normalizer is not None and old is not None and old.normalized:
+            if not token.normalized and normalizer is not None and old is not None and old.normalized:
                 self.old_forms[token_id] = normalizer.normalize_str(old.content)
             self.ids[token.content], self.tokens[token_id] = token_id, token
         return len(tokens) - n_ignored

@@ -125,7 +125,7 @@ class Model(Component):
 
     def __deepcopy__(self: _Made, memo: dict[int, Any]) -> _Made:
         made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__, _state={**self._state})  # a new dict: the copy makes its own runner
+        made.__dict__.update(self.__dict__)  # a change replaces what it changes, `_state` included
         return made
 
 

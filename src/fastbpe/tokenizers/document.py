@@ -61,7 +61,7 @@ def _is_plain(model: Any) -> bool:
     if not isinstance(model, dict):
         return False
     # The fast reader does not know that, without a type, invalid merges mean another type (see `models.find`), and
-    # that the right token of a merge loses a prefix.
+    # that the right token of a merge loses a prefix: it would not find that "ab" is missing for "a" and "##b".
     kind = model.get("type")
     return kind in ("WordPiece", "WordLevel") or (kind == "BPE" and not model.get("continuing_subword_prefix"))
 

@@ -236,6 +236,7 @@ class Tokenizer:
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """Decode lists of ids, each as `decode` does, on all usable cores."""
         skips, found = of_type(skip_special_tokens, bool), self._definition.decoding()
+        # Lists only: `found` would also decode sets, dicts and iterators, which tokenizers refuses.
         if found is not None and type(sequences) is list and {*map(type, sequences)} == {list}:
             try:
                 return found[0].decode_batch(sequences, skip_special_tokens=skips)
