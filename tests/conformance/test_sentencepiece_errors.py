@@ -282,6 +282,33 @@ def test_containers_are_taken_or_refused_as_in_sentencepiece(
             assert outcome(spm, name, items) == outcome(sentencepiece, name, items), (name, items)
 
 
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_containers_of_rules_are_taken_or_refused_as_in_sentencepiece(container: str) -> None:
+    outcomes: list[Any] = []
+    for module in (spm, sentencepiece):
+        try:
+            normalizer = module.SentencePieceNormalizer(norm_map=CONTAINERS[container]([("a", "b")]))
+            outcomes.append(normalizer.normalize("a"))
+        except Exception as error:
+            outcomes.append(next(kind for kind in BUILTIN if isinstance(error, kind)))
+    assert outcomes[0] == outcomes[1]
+
+
+class Tensor(UserList[int]):
+    """A tensor of one item is an index, as in torch."""
+
+    def __index__(self) -> int:
+        [item] = self
+        return item
+
+
+def test_tensor_of_one_id_is_one_id_as_in_sentencepiece(processor: spm.SentencePieceProcessor) -> None:
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=processor.serialized_model_proto())
+    for one in (processor, theirs):
+        assert one.id_to_piece(Tensor([3])) == theirs.id_to_piece(3)
+        assert one.decode(Tensor([3])) == theirs.decode([3])
+
+
 @pytest.mark.parametrize(
     ("name", "way_out"),
     [

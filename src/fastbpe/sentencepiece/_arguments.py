@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: Types of iterables from which sentencepiece's binding reads ids, besides sequences, sets and generators. It
+#: Types of iterables that sentencepiece's binding takes for lists, besides sequences, sets and generators. It
 #: compares their names, so it refuses subclasses, such as the keys of an OrderedDict.
 _ITERABLES: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()), map, zip)
 
@@ -43,7 +43,7 @@ def int32(name: str, value: Any) -> int:
 
 def flag(name: str, value: Any) -> bool:
     """Convert an argument to a bool. Raises ArgumentTypeError for a str or another value without `__bool__`."""
-    if value is None or hasattr(value, "__bool__"):
+    if hasattr(value, "__bool__"):
         return bool(value)
     raise ArgumentTypeError(f"{name}={value!r:.80}: must be True or False")
 
@@ -108,10 +108,14 @@ def _has_items(value: Any) -> bool:
     return hasattr(type(value), "__getitem__") and hasattr(value, "__len__") and not is_other
 
 
+def is_vector(value: Any) -> bool:
+    """Tell whether sentencepiece's binding takes an object for a list."""
+    is_iterable = isinstance(value, (set, frozenset, GeneratorType)) or type(value) in _ITERABLES
+    return is_iterable or _has_items(value)
+
+
 def _listed(ids: Any) -> list[Any]:
-    """Return ids as a list. Raises ArgumentTypeError for a type from which sentencepiece reads no ids."""
-    is_iterable = isinstance(ids, (set, frozenset, GeneratorType)) or type(ids) in _ITERABLES
-    if is_iterable or _has_items(ids):
+    if is_vector(ids):
         return list(ids)
     raise not_integers()
 
@@ -121,13 +125,9 @@ def not_integers() -> TypeError:
 
 
 def _is_one(ids: Any) -> bool:
-    """Tell whether this is a single id. A numpy array of an integer without dimensions is one."""
+    """Tell whether this is a single id. As in sentencepiece, a tensor is one if it has a single item."""
     try:
-        index(ids)  # also of a tensor that has one dimension and one id
+        index(ids)
     except TypeError:
         return False
-    try:
-        len(ids)
-    except TypeError:
-        return True
-    return False
+    return True

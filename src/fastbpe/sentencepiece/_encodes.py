@@ -329,7 +329,6 @@ class _Frame:
     def _ends(self) -> tuple[list[int], list[int]]:
         """Return (ids before the text, ids after it)."""
         bos, eos = [], []
-        self._processor._loaded()
         if self._bos:
             bos = [self._processor.bos_id()]
             if bos == [-1]:

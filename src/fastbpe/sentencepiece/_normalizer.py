@@ -12,7 +12,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats.sentencepiece import protobuf, specs
 from fastbpe.model import Spec
 from fastbpe.normalization import sentencepiece_rules
-from fastbpe.sentencepiece._arguments import flag
+from fastbpe.sentencepiece._arguments import flag, is_vector
 from fastbpe.sentencepiece._dropped import raise_missing
 from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, ModelError
 from fastbpe.sentencepiece._files import proto_bytes, read_model
@@ -176,7 +176,7 @@ def _rules(rule_tsv: Any, rule_name: Any, norm_map: Any) -> dict[str, Any]:
 
 def _listed(norm_map: Any) -> dict[str, str]:
     """Check a norm_map, and return it as text → replacement."""
-    if isinstance(norm_map, Mapping) or not isinstance(norm_map, Iterable):
+    if not is_vector(norm_map):
         raise ArgumentTypeError("norm_map must be a list of (text, replacement) pairs")
     try:
         pairs = [*norm_map]
