@@ -94,8 +94,8 @@ OPTIONS: dict[str, list[Any]] = {
     "cls_token": ["[CLS]", "<cls>"],
     "eos_token": ["</s>", "<eos>"],
     "unk_token": ["<unk>", "x"],
-    "additional_special_tokens": [["<x>", "en_XX"]],
-    "extra_special_tokens": [["<x>"], {"image_token": "<img>"}],
+    "additional_special_tokens": [["<x>", "en_XX"], None],
+    "extra_special_tokens": [["<x>"], {"image_token": "<img>"}, None],
     "added_tokens_decoder": [
         {"2": {"content": "<unk>", "special": True}, "700": {"content": "<new>", "lstrip": True}}
     ],

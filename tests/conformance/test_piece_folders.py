@@ -74,8 +74,8 @@ OPTIONS: dict[str, list[Any]] = {
     "pad_token": ["<new>", None],
     "cls_token": ["[CLS]"],
     "sep_token": ["<sep>"],
-    "additional_special_tokens": [["<x>", "fra_Latn", "eng_Latn", "__fra__"]],
-    "extra_special_tokens": [["<y>"], {"image_token": "<img>"}],
+    "additional_special_tokens": [["<x>", "fra_Latn", "eng_Latn", "__fra__"], None],
+    "extra_special_tokens": [["<y>"], {"image_token": "<img>"}, None],
     "added_tokens_decoder": [
         {"0": {"content": "<s>", "special": True}, "700": {"content": "<new>", "lstrip": True, "special": False}},
         {"3": {"content": "<mask>", "lstrip": True, "special": True, "normalized": False}},

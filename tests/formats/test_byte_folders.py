@@ -65,7 +65,7 @@ def test_bytes_of_dia_share_ids_with_its_tokens(tmp_path: Path) -> None:
         assert again == loaded
         assert again.encode("[S1]aé\1") == [1, 97, 0xC3, 0xA9, 1]
     assert "257 tokens" in repr(loaded)
-    assert fastbpe.load(fill(tmp_path, "Dia", offset=3)).encode("[S2]\0a") == [2, 3, 100]
+    assert fastbpe.load(fill(tmp_path, "Dia", offset=3, unk_token=None)).encode("[S2]\0a") == [2, 3, 100]
 
 
 def test_model_type_of_the_config_names_the_class(tmp_path: Path) -> None:
@@ -110,6 +110,12 @@ def test_unsupported_folder_names_the_reason(config: dict[str, Any], said: str, 
         fastbpe.load(fill(tmp_path, **config))
 
 
+def test_null_as_special_tokens_counts_more_than_those_of_the_older_file(tmp_path: Path) -> None:
+    fill(tmp_path, extra_ids=0, additional_special_tokens=None)
+    folder_grid.write({"special_tokens_map.json": {"additional_special_tokens": ["<x>"]}}, tmp_path)
+    assert [*fastbpe.load(tmp_path).special_tokens] == ["<pad>", "</s>", "<unk>"]
+
+
 def test_older_file_with_tokens_that_are_no_list_raises_format_error(tmp_path: Path) -> None:
     fill(tmp_path, extra_special_tokens=["<extra_id_0>"])
     folder_grid.write({"special_tokens_map.json": b'{"additional_special_tokens": 5}'}, tmp_path)
@@ -125,7 +131,7 @@ def test_arguments_that_the_class_decides_are_refused(tmp_path: Path) -> None:
     ("config", "said"),
     [
         ({"offset": 4}, "offset must be an integer from 0 to 3, not 4"),
-        ({"pad_token": None}, "the class DiaTokenizer needs a pad_token and an unk_token"),
+        ({"pad_token": None}, "the class DiaTokenizer needs a pad_token;"),
         ({"pad_token": "[S1]"}, r"two ids have the token '\[S1\]'"),
         ({"bos_token": "a"}, "the added token 'a' has fewer than two characters"),
         (

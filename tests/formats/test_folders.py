@@ -431,6 +431,23 @@ def test_model_of_a_class_has_the_ids_of_the_class(
     assert tokenizer.encode_with_template("a bc") == [*around[0], *expected, *around[1]]
 
 
+@pytest.mark.parametrize(
+    ("name", "key", "is_special"),
+    [
+        ("T5", "additional_special_tokens", False),  # as in the folders of mT5
+        ("T5", "extra_special_tokens", False),
+        ("Udop", "extra_special_tokens", True),
+    ],
+)
+def test_null_leaves_out_the_control_symbols_of_a_model_if_its_class_says_so(
+    name: str, key: str, is_special: bool, tmp_path: Path
+) -> None:
+    pieces = [*T5, (b"<ctl>", 0.0, PieceType.CONTROL)]
+    (tmp_path / "spiece.model").write_bytes(model_file.dump(unigram_model(pieces, {"unk_id": 2}, None)))
+    fill(tmp_path, tokenizer_config={"tokenizer_class": f"{name}Tokenizer", key: None})
+    assert ("<ctl>" in fastbpe.load(tmp_path).special_tokens) == is_special
+
+
 def test_model_without_the_unknown_piece_of_its_class_is_refused(tmp_path: Path) -> None:
     (tmp_path / "spiece.model").write_bytes(model_file.dump(unigram_model(FAIRSEQ, None, None)))
     fill(tmp_path, tokenizer_config={"tokenizer_class": "PegasusTokenizer"})

@@ -218,11 +218,11 @@ def _named(rng: random.Random, objects: list[str], texts: list[str], *, typed: b
     if rng.random() < 0.15:
         found[f"{rng.choice(ROLES)}_token"] = None
     if rng.random() < 0.25:
-        found["additional_special_tokens"] = [token() for _ in range(rng.randrange(3))]
+        found["additional_special_tokens"] = rng.choice([None, [token() for _ in range(rng.randrange(3))]])
     if rng.random() < 0.25:
         extra: Any = [token() for _ in range(rng.randrange(3))]
         if rng.random() < 0.4:
-            extra = {f"{number}_token": token for number, token in enumerate(extra)}
+            extra = rng.choice([None, {f"{number}_token": token for number, token in enumerate(extra)}])
         found["extra_special_tokens"] = extra
     if rng.random() < 0.2:
         found["image_token"] = rng.choice(texts)

@@ -122,8 +122,8 @@ def _read_dia(folder: str, config: Mapping[str, Any], fail: Callable[[str], NoRe
     if type(offset) is not int or not 0 <= offset <= len(_OF_DIA):
         fail(f"offset must be an integer from 0 to {len(_OF_DIA)}, not {offset!r:.60}")
     named = python_backend.read_named(folder, dict.fromkeys(("pad", "unk"), _OF_DIA[0]))
-    if not {"pad", "unk"} <= named.roles.keys():
-        fail("the class DiaTokenizer needs a pad_token and an unk_token")
+    if "pad" not in named.roles:
+        fail("the class DiaTokenizer needs a pad_token")
     first = [named.named["pad_token"], *(Definition(content, special=False) for content in _OF_DIA[1:])]
     named = named._replace(decoder={**dict(enumerate(first)), **named.decoder})
     rows = [named.decoder[i].content if i in named.decoder else chr(i - offset) for i in range(N_BYTES + offset)]
@@ -153,7 +153,9 @@ def _extra(
 ) -> Sequence[Definition]:
     """Return the special tokens without a role: the tokens that a file lists, or else <extra_id_0> and so on.
 
-    As in transformers, additional_special_tokens must then contain all <extra_id_…>, unless it is empty.
+    As in transformers, additional_special_tokens must then contain all <extra_id_…>, unless it is empty. The class
+    does not check extra_special_tokens, as which transformers passes the list of a tokenizer_config.json that does
+    not have both.
     """
     n = config.get("extra_ids", n_extra)
     if type(n) is not int or n > 1 << 16:
@@ -165,7 +167,7 @@ def _extra(
     found = {str(token) for token in listed or () if "extra_id" in str(token)}
     if listed and 0 < n != len(found):
         fail(f"{_ADDITIONAL} has {counted(len(found), 'token')} <extra_id_…>, but extra_ids is {n}")
-    if named.has_extra or _ADDITIONAL in config or listed is not None:
+    if named.has_extra or listed is not None:
         return named.extra
     return [Definition(f"<extra_id_{i}>", is_text=True) for i in range(n)]
 

@@ -44,6 +44,8 @@ class Settings(NamedTuple):
         mask: flags of the token of the role mask, if a file has only its text.
         specific: name of a token in tokenizer_config.json that only this class has → token.
         extra: names in `specific` of tokens that are also special tokens without a role.
+        joins_extra: additional_special_tokens are added to extra_special_tokens.
+        ignores_null: null as extra_special_tokens means that no file has them.
     """
 
     roles: Mapping[str, str]
@@ -59,6 +61,8 @@ class Settings(NamedTuple):
     mask: Mapping[str, bool] = {}
     specific: Mapping[str, str] = {}
     extra: tuple[str, ...] = ()
+    joins_extra: bool = False
+    ignores_null: bool = False
 
 
 _NFC = ({"type": "NFC"},)
@@ -81,6 +85,7 @@ LUKE = Settings(
         "entity_mask2_token": "[MASK2]",
     },
     extra=("entity_1_token", "entity_2_token"),
+    joins_extra=True,
 )
 # Name without "Tokenizer" and "Fast" → settings.
 CLASSES: Mapping[str, Settings] = {

@@ -189,8 +189,10 @@ def read(folder: str, settings: Settings | None, *, beside_pieces: bool = False)
         _read_added(os.path.join(folder, ADDED), values.known_special(), decoder)
     if beside_pieces:
         values.values.pop(_ADDITIONAL, None)
-    if settings is not None and settings.extra:
+    if settings is not None and settings.joins_extra:
         values.join_extra()
+    if settings is not None and settings.ignores_null and values.values.get(_EXTRA, ()) is None:
+        del values.values[_EXTRA]
     has_extra = _EXTRA in values.values
     silenced = [role for role in ROLES if values.values.get(f"{role}_token", "") is None]
     defaults = [name for name in _NAMED if name not in values.values]
@@ -270,7 +272,7 @@ class _Values:
         self.where = where
         self.places = dict.fromkeys(config, where)
         self.extra_key = _EXTRA  # key of the file whose values are in values[_EXTRA]
-        if self.values.get(_ADDITIONAL) is not None and not self.values.get(_EXTRA):
+        if _ADDITIONAL in self.values and not self.values.get(_EXTRA):  # even null, as mT5 has it
             self.values[_EXTRA] = self.values.pop(_ADDITIONAL)
             self.places[_EXTRA] = where
             self.extra_key = _ADDITIONAL
@@ -305,7 +307,7 @@ class _Values:
             self.places |= dict.fromkeys(taken, self.places[_EXTRA])
 
     def join_extra(self) -> None:
-        """Append additional_special_tokens to extra_special_tokens, as classes with `Settings.extra` do.
+        """Append additional_special_tokens to extra_special_tokens, as classes with `Settings.joins_extra` do.
 
         Tokens that are objects need no "__type" here.
         """

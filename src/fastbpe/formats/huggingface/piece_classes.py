@@ -205,7 +205,7 @@ CLASSES: Mapping[str, Rules] = {
         unknown_else=0,
     ),
     "Nllb": Rules(
-        Settings(ROBERTA_ROLES, mask={"lstrip": True, "special": True, "normalized": True}),
+        Settings(ROBERTA_ROLES, mask={"lstrip": True, "special": True, "normalized": True}, ignores_null=True),
         _spaces_if_own,
         template=("lang $A eos", "lang $A $B eos"),
         head=_FAIRSEQ,
@@ -254,7 +254,7 @@ CLASSES: Mapping[str, Rules] = {
         has_prefix=True,
     ),
     "Udop": Rules(
-        Settings({"eos": "</s>", "unk": "<unk>", "sep": "</s>", "pad": "<pad>"}),
+        Settings({"eos": "</s>", "unk": "<unk>", "sep": "</s>", "pad": "<pad>"}, ignores_null=True),
         lambda config, rules: [],
         splits_words=True,
         template=("$A eos", "$A eos $B eos"),
@@ -263,7 +263,9 @@ CLASSES: Mapping[str, Rules] = {
     ),
     "MLuke": Rules(
         _LEFT._replace(
-            specific={**LUKE.specific, "entity_1_token": "▁<ent>", "entity_2_token": "▁<ent2>"}, makes_special=True
+            specific={**LUKE.specific, "entity_1_token": "▁<ent>", "entity_2_token": "▁<ent2>"},
+            makes_special=True,
+            joins_extra=True,
         ),
         lambda config, rules: _QUOTES,
         template=("cls $A sep", "cls $A sep sep $B:1 sep:1"),
