@@ -82,3 +82,10 @@ def test_empty_token_is_not_the_unknown_token_of_a_file_without_one(tmp_path: Pa
     (tmp_path / "tokenizer.json").write_text(json.dumps({"model": model}))
     loaded = fastbpe.load(tmp_path / "tokenizer.json")
     assert (loaded.roles, loaded.unk_token_id, loaded.encode("ax")) == ({}, None, [0])
+
+
+@pytest.mark.parametrize("merge", [["", "a"], ["a", ""], ["", ""]])
+def test_merges_of_the_empty_token_of_a_file_change_no_ids(merge: list[str]) -> None:
+    """tokenizers reads such merges, too."""
+    model = {"type": "BPE", "vocab": {"": 0, "a": 1, "b": 2, "ab": 3}, "merges": [merge, ["a", "b"]]}
+    assert fastbpe.load(json.dumps({"model": model}).encode()).encode("aab") == [1, 3]

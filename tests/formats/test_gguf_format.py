@@ -91,6 +91,14 @@ def test_byte_level_file_is_read() -> None:
         tokenizer.decode([259])  # a filler is not a token
 
 
+def test_of_two_equal_merges_the_first_counts() -> None:
+    """As in llama.cpp."""
+    tokens, types = strings(*SHOWN, "ab", "bc"), Typed(INT32, [NORMAL] * 258, True)
+    for merges, ids in ((("a b", "b c", "a b"), [256, 99]), (("b c", "a b", "b c"), [97, 257])):
+        made = written(tokens=tokens, token_type=types, merges=strings(*merges), bos_token_id=None)
+        assert fastbpe.load(made).encode("abc") == ids
+
+
 @pytest.mark.parametrize("pre", ["gpt-2", "llama-bpe"])  # the second one looks for whole pieces first
 def test_normal_token_of_a_character_that_stands_for_no_byte_is_not_found_in_text(pre: str) -> None:
     """Command R has U+200D twice, as the stand-ins of its bytes and as itself; llama.cpp finds the first only."""

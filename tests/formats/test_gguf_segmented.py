@@ -6,6 +6,7 @@ The ids of llama.cpp stand here as it gave them (llama-cpp-python 0.3.36), to th
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,11 @@ DAMAGED: dict[str, tuple[str, dict[str, Any], str]] = {
         "charsmap",
     ),
     "text": ("t5", {"precompiled_charsmap": Typed(STRING, b"x")}, "expected an array of integers, found b'x'"),
+    "symbol": (
+        "t5",
+        {"tokens": Typed(STRING, [b"\xff" if token == "<x>" else token.encode() for token in T5], True)},
+        r"tokens: b'\\xff' is not UTF-8",
+    ),
     "flag": ("bert", {"normalizer.lowercase": Typed(UINT32, 1)}, "expected true or false, found 1"),
     "equal": (
         "bert",
@@ -210,6 +216,15 @@ def unigram(*more: tuple[bytes, float, int], trainer: Any = None, normalizer: An
     return fastbpe.load(data)
 
 
+def stripping_unigram() -> Tokenizer:
+    """Return a tokenizer with a token that strips "\\n", as the files beside a model may define it."""
+    token = {"content": "<new>", "lstrip": True, "special": True}
+    with tempfile.TemporaryDirectory() as folder:
+        unigram().export(f"{folder}/spiece.model")
+        Path(folder, "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": {"2": token}}))
+        return fastbpe.load(folder)
+
+
 REFUSED: dict[str, tuple[Any, str]] = {
     "symbol": (lambda: unigram((b"ab", 0.0, PieceType.USER_DEFINED)), "user-defined piece b'ab'"),
     "bytes": (
@@ -219,6 +234,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "byte_fallback of a unigram model",
     ),
     "suffix": (lambda: unigram(trainer={"treat_whitespace_as_suffix": True}), "spaces at the end of words"),
+    "stripping": (lambda: stripping_unigram(), "cannot store the flags .* added token '<new>'"),
     "prefix": (
         lambda: unigram(normalizer={"add_dummy_prefix": False}),
         "one of add_dummy_prefix and remove_extra_whitespaces without the other",

@@ -408,10 +408,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         model(merges=["a b", "x y"]),
         r"model\.merges\[1\]: 'x' and 'y': 'xy' is not a token",
     ),
-    "a merge with nothing": (
-        changed(lambda made: (made["model"].update(merges=[["", "a"]]), made["model"]["vocab"].update({"": 263}))),
-        r"model",
-    ),
     "merges that are not a list": (model(merges={"a": "b"}), r"model\.merges: must be a list"),
     "no vocabulary": (changed(lambda made: made["model"].pop("vocab")), "it has no 'vocab'"),
     "a vocabulary that is not an object": (model(vocab=["a"]), r"model\.vocab: must be an object"),

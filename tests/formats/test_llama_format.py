@@ -280,6 +280,14 @@ def test_many_added_tokens_that_merges_make_load_in_linear_time() -> None:
         assert fastbpe.load(data).mode == "codepoint"
 
 
+def test_pre_tokenizer_of_many_user_defined_pieces_takes_linear_time() -> None:
+    n = 30_000
+    pieces = ["<unk>", *(f"[{i}]" for i in range(n)), *(f"<{i}>" for i in range(n))]
+    types = bytes([PieceType.UNKNOWN] + [PieceType.USER_DEFINED] * n + [PieceType.CONTROL] * n)
+    with within(5):  # takes one second
+        assert llama_symbols.pre_tokenizer(pieces, types, b"", added=(), fuses=False)[0]
+
+
 @pytest.mark.parametrize("symbol", ["<a>", None])
 def test_export_refuses_what_would_take_cubic_or_quadratic_time(symbol: str | None, tmp_path: Path) -> None:
     """With a user-defined piece, the control symbol must be cut; without one, all lengths of runs are tried."""

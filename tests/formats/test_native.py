@@ -113,6 +113,12 @@ def test_merge_lists_round_trip(tmp_path: Path) -> None:
         assert again.encode("xyz") == ([257] if whole_piece_first else [*b"xyz"])
 
 
+def test_vocabulary_of_characters_without_tokens_round_trips(tmp_path: Path) -> None:
+    empty = fastbpe.load(b'{"model": {"type": "BPE", "vocab": {}, "merges": []}}')
+    saved(empty, tmp_path)
+    assert fastbpe.load(tmp_path / "small.fbpe") == empty
+
+
 @pytest.mark.daily
 @pytest.mark.parametrize("name", ["r50k_base", "o200k_base", "llama3"])
 def test_published_vocabularies_round_trip(name: str, tmp_path: Path) -> None:

@@ -413,28 +413,26 @@ def _read_huggingface(
         if segmented is not None:
             return segmented
     assert entries is None or isinstance(entries, Entries)  # a model with scores does not merge
-    is_llama = _is_llama_kind(data)
-    try:
-        if not is_llama:
+    with suppress(FormatError):  # first the two kinds that the core runs fastest
+        if not _is_llama_kind(data):
             return tokenizer_json.parse(data, where, special_tokens=special_tokens, named=named, entries=entries)
-        if special_tokens is not None:
-            raise _has_own(where, "special tokens", "special_tokens")
-        return read_llama.parse(data, where, named=named, entries=entries)
-    except FormatError:  # not one of the two kinds that the core runs fastest
-        from fastbpe.formats.huggingface import read_characters
+        if special_tokens is None:  # in a code-point model, they cannot be replaced
+            return read_llama.parse(data, where, named=named, entries=entries)
+    from fastbpe.formats.huggingface import read_characters
 
-        try:
-            return read_characters.parse(data, where, special_tokens=special_tokens, named=named, entries=entries)
-        except FormatError as error:
-            with suppress(FormatError):
-                words = read_segmented.parse(
-                    data, where, special_tokens=special_tokens, named=named, entries=entries, may_merge=False
-                )
-                if words is not None and words.spelling is not None:
-                    reading = f"tokenizers reads such a model, which has no 'type', as {words.spelling.kind}"
-                    warn(f"{error}; {reading}, and so does fastbpe", FormatWarning)
-                    return words
-            raise
+    try:
+        return read_characters.parse(data, where, special_tokens=special_tokens, named=named, entries=entries)
+    except FormatError as error:
+        with suppress(FormatError):
+            words = read_segmented.parse(
+                data, where, special_tokens=special_tokens, named=named, entries=entries, may_merge=False
+            )
+            if words is not None:
+                assert words.spelling is not None
+                reading = f"tokenizers reads such a model, which has no 'type', as {words.spelling.kind}"
+                warn(f"{error}; {reading}, and so does fastbpe", FormatWarning)
+                return words
+        raise
 
 
 def read_rest(data: bytes, entries: Entries) -> Model | CodePointModel | None:

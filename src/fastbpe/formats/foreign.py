@@ -44,12 +44,10 @@ def check(data: Buffer, where: str) -> None:
     """Raise FormatError, with the kind of file and a way out, if the data cannot be a vocabulary."""
     head = bytes(data[:_HEAD_BYTES])
     if head.startswith(_OF_BOUNDLESS):
-        name = head.partition(b"\n")[0].decode(errors="replace")
         raise FormatError(
-            f"{where}: a model of the first version of BoundlessBPE ({name!r}). fastbpe runs only the second "
+            f"{where}: a model of the first version of BoundlessBPE ('word v1'). fastbpe runs only the second "
             "version: the first joins words while it still merges them, and may delete tokens. Load a model of "
-            "the second version, or train one: "
-            'train(superwords="boundless")'
+            'the second version, or train one: train(superwords="boundless")'
         )
     found = _name(head, data)
     if found is not None:

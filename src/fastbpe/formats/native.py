@@ -162,7 +162,7 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         if spelling is not None and spelling.kind == "BPE":
             symbols = extras["symbols"] = native_extras.read_symbols(header, where)
             n_ids = len(sections["token_ends"]) // 4 if symbols is None else len(symbols.texts)
-            greatest = max(memoryview(merges).cast("I"), default=0)
+            greatest = max(memoryview(merges).cast("I"), default=-1)
             if greatest >= n_ids:
                 raise FormatError(f"{where}: its section 'merges' names an id that is not a token, {greatest}")
         if spelling is not None and spelling.kind == "Unigram":

@@ -85,8 +85,8 @@ def finds(folder: str, class_name: str) -> bool:
 
     `backend_folders` reads a model of BertGeneration that a table cannot describe.
     """
-    paths = [os.path.join(folder, name) for name in (CLASSES[class_name].files if class_name in CLASSES else ())]
-    if not paths or not all(map(os.path.isfile, paths)):
+    paths = [os.path.join(folder, name) for name in CLASSES[class_name].files]
+    if not all(map(os.path.isfile, paths)):
         return False
     return class_name != "BertGeneration" or not _unsupported(model_file.parse(map_file(paths[0]), paths[0]))
 

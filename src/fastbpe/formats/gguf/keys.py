@@ -83,7 +83,7 @@ class Keys:
                 )
 
     def types(self, n: int) -> list[int]:
-        types = self.items("token_type", int, n, [int(PieceType.NORMAL)] * n)
+        types = self.items("token_type", int, n, [PieceType.NORMAL] * n)
         wrong = next((i for i, one in enumerate(types) if one not in TYPE_NAMES), None)
         if wrong is not None:
             self.fail("token_type", f"token {wrong} is of the type {types[wrong]}, which llama.cpp does not have")

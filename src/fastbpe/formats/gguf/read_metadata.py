@@ -147,15 +147,15 @@ def _tokens(
 
 
 def _merges(keys: Keys, ids: Mapping[bytes, int]) -> bytes:
-    merges: list[tuple[int, int, int]] = []
+    merges: dict[tuple[int, int], int] = {}
     for i, line in enumerate(keys.items("merges", bytes, None)):
         at = line.find(b" ", 1)  # as in llama.cpp, a space at the start belongs to the left token
         left, right = (line[:at], line[at + 1 :]) if at > 0 else (line, b"")
         try:
-            merges.append((ids[left], ids[right], ids[left + right]))
+            merges.setdefault((ids[left], ids[right]), ids[left + right])  # of equal merges, the first counts
         except KeyError:
             keys.fail("merges", f"merge {i}, {line!r:.80}: expected two tokens whose concatenation is a token")
-    return pack_merges(merges)
+    return pack_merges((left, right, merged) for (left, right), merged in merges.items())
 
 
 # Code points
@@ -177,7 +177,7 @@ def _code_points(keys: Keys, *, is_unigram: bool) -> CodePointModel:
     unknowns = [i for i, kind in enumerate(types) if kind == PieceType.UNKNOWN]
     if len(unknowns) > 1:
         types = [
-            int(PieceType.CONTROL) if kind == PieceType.UNKNOWN and i != roles.get("unk") else kind
+            PieceType.CONTROL if kind == PieceType.UNKNOWN and i != roles.get("unk") else kind
             for i, kind in enumerate(types)
         ]
     piece_bytes, piece_ends = pack_pieces(pieces)
@@ -209,7 +209,7 @@ def _code_points(keys: Keys, *, is_unigram: bool) -> CodePointModel:
     checked = model_file.parse(model_file.dump(model._replace(added_tokens=special)), keys.where)
     if is_unigram:  # llama.cpp cuts user-defined tokens out of the text, and normalizes what lies between
         symbols = [
-            AddedToken(piece.decode(), i)
+            AddedToken(keys.decoded("tokens", piece), i)
             for i, (piece, kind) in enumerate(zip(pieces, types, strict=True))
             if kind == PieceType.USER_DEFINED
         ]
@@ -252,4 +252,4 @@ def _unigram_types(keys: Keys, types: Sequence[int], roles: Mapping[str, int]) -
     unknown = roles.get("unk")
     if unknown is None or types[unknown] in (PieceType.NORMAL, PieceType.USER_DEFINED):
         keys.fail("unknown_token_id", f"expected the id of a token of the type UNKNOWN, found {unknown}")
-    return [*types[:unknown], int(PieceType.UNKNOWN), *types[unknown + 1 :]]
+    return [*types[:unknown], PieceType.UNKNOWN, *types[unknown + 1 :]]

@@ -72,7 +72,7 @@ def spelled(text: str, kind: int) -> str:
 
 
 def marked(token: str) -> str:
-    """Return a token in llama.cpp's spelling: the inverse of `spelled`."""
+    """Return a token in llama.cpp's spelling: the inverse of `spelled`, except for "##" and "##[x]"."""
     if token.startswith(CONTINUES):
         return token[len(CONTINUES) :]
     return token if _is_bracketed(token) else METASPACE + token

@@ -62,7 +62,7 @@ def dump_byte_level(
         FormatError: a GGUF file cannot store the vocabulary.
     """
     texts = [text_of(token) for token in tokens] + [""] * (n_ids - len(tokens))
-    types = [int(PieceType.NORMAL)] * n_ids
+    types = [PieceType.NORMAL] * n_ids
     _check_added(added_tokens, special_tokens)
     named = [(token.content, token.id, PieceType.USER_DEFINED) for token in added_tokens if not token.special]
     named += [(name, token_id, PieceType.CONTROL) for name, token_id in special_tokens.items()]
@@ -72,10 +72,10 @@ def dump_byte_level(
                 f"the id {token_id} has the texts {texts[token_id]!r:.60} and {name!r:.60}, but a GGUF file can "
                 "store only one text per id; export this tokenizer as native or huggingface"
             )
-        texts[token_id], types[token_id] = name, int(kind)
+        texts[token_id], types[token_id] = name, kind
     for i, text in enumerate(texts):
         if not text:
-            texts[i], types[i] = _UNUSED.format(i), int(PieceType.UNUSED)
+            texts[i], types[i] = _UNUSED.format(i), PieceType.UNUSED
     first: dict[str, int] = {}
     for i, text in enumerate(texts):
         if first.setdefault(text, i) != i:
@@ -161,7 +161,7 @@ def _dump_unigram(model: CodePointModel) -> bytes:
     """Return the bytes of a file of the kind "t5"."""
     spec = model.normalizer
     added = {token.id for token in model.added_tokens if not token.special}
-    _check_added([token for token in model.added_tokens if not token.special], {})
+    _check_added(model.added_tokens, {})
     symbols = [i for i, kind in enumerate(model.types) if kind == PieceType.USER_DEFINED and i not in added]
     lost = ""
     if symbols:
@@ -226,14 +226,14 @@ def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | 
         if token.normalized or token.single_word or (has_space and (token.lstrip or token.rstrip)):
             _refuse_flags(token)
     texts = [token.decode() for token in tokens] + [""] * (n_ids - len(tokens))
-    types = [int(PieceType.NORMAL)] * n_ids
+    types = [PieceType.NORMAL] * n_ids
     for token in added:
         texts[token.id] = token.content
-        types[token.id] = int(PieceType.CONTROL if token.special else PieceType.USER_DEFINED)
+        types[token.id] = PieceType.CONTROL if token.special else PieceType.USER_DEFINED
     names = {token.content for token in added}  # in llama.cpp's spelling, they do not change
     for i, text in enumerate(texts):
         if not text:
-            texts[i], types[i] = _UNUSED.format(i), int(PieceType.UNUSED)
+            texts[i], types[i] = _UNUSED.format(i), PieceType.UNUSED
     marked = [text if text in names else wordpiece.marked(text) for text in texts]
     if len({*marked}) != n_ids:
         raise FormatError(

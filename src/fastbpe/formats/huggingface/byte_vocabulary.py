@@ -91,11 +91,13 @@ def read_merges(model: Part, vocabulary: Mapping[str, int], prefix: bytes = b"")
     for number, (left, right) in pairs_of(model):
         place = f"merges[{number}]"
         for token in (left, right):
-            if not token or token not in vocabulary:
+            if token not in vocabulary:
                 model.fail(f"{left!r:.60} and {right!r:.60}: {token!r:.60} is not a token", place)
         merged = left + (_without(right, prefix, model, place) if prefix else right)
         if merged not in vocabulary:
             model.fail(f"{left!r:.60} and {right!r:.60}: {merged!r:.60} is not a token", place)
+        if not left or not right:
+            continue  # no text becomes the empty token
         pair = vocabulary[left], vocabulary[right]
         merges.pop(pair, None)
         merges[pair] = vocabulary[merged]

@@ -49,6 +49,6 @@ def read(steps: Sequence[Mapping[str, Any]]) -> Spaces | None:
     """Read what `describe` wrote; None if it is anything else."""
     for flags in product((False, True), repeat=3):
         spaces = Spaces(*flags)
-        if (spaces.dummy or not spaces.suffix) and describe(spaces) == [*steps]:
-            return spaces
+        if describe(spaces) == [*steps]:
+            return spaces  # without a dummy prefix, suffix=False, which comes first
     return None

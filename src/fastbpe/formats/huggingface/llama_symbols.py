@@ -41,11 +41,11 @@ def pre_tokenizer(
     types = types[: len(pieces)]
     fuses = fuses and PieceType.BYTE not in types  # with byte tokens, no character is unknown
     # Pieces with a space are left out: spaces have become U+2581, so no text contains such a piece.
-    symbols = [
+    symbols = {
         piece
         for i, piece in enumerate(pieces)
         if types[i] == PieceType.USER_DEFINED and i not in added and " " not in piece
-    ]
+    }
     if not symbols:  # a Split with an empty regex would split between all characters
         return None, ""
     triples = memoryview(merges).cast("I")

@@ -148,8 +148,7 @@ def _lay_out(model: Part, vocabulary: Mapping[str, int]) -> tuple[bytes, bytes, 
     if max(vocabulary.values()) >= len(vocabulary):  # ids are distinct, so a lower id is missing
         gap = min({*range(len(vocabulary))} - {*vocabulary.values()})
         model.fail(f"no token has the id {gap}, though greater ids are used; renumber the vocabulary", "vocab")
-    merges = pack_merges(read_merges(model, vocabulary))  # before pieces are packed, because this may fail
-    return *pack_pieces(map(str.encode, texts_by_id(vocabulary))), merges
+    return *pack_pieces(map(str.encode, texts_by_id(vocabulary))), pack_merges(read_merges(model, vocabulary))
 
 
 # Normalizer, pre-tokenizer, decoder

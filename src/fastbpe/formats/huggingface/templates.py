@@ -215,7 +215,6 @@ def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | Non
     """
     if templates.single == (TEXT,) and templates.pair == (TEXT, PAIR):
         return None
-
     used = sorted({item for item in (*templates.single, *templates.pair) if item >= 0})
     if used and used[-1] >= len(names):
         raise FormatError(

@@ -135,7 +135,7 @@ def special_tokens(piece_bytes: bytes, piece_ends: bytes, ids: Iterable[int]) ->
 
 def _piece(data: bytes, start: int, end: int) -> tuple[bytes, bytes, int, bytes]:
     """Return (text, score, type, unknown fields) of a piece. The slow counterpart of `piece_messages.read`."""
-    text, score, type_, extra = b"", bytes(4), int(PieceType.NORMAL), []
+    text, score, type_, extra = b"", bytes(4), PieceType.NORMAL, []
     for field in protobuf.fields(data, start, end):
         if (field.number, field.wire) == (_TEXT, BYTES):
             text = data[field.start : field.end]
