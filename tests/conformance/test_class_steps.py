@@ -38,7 +38,7 @@ TEXTS = (
     "a ab abc <s> b</s> [CLS] ab <mask> <|endoftext|>x",
     " Éé cats. , 12 thecat\n\nuncats it's",
     "``a'' ﬁ １２ ½ cafe\u0301 \t b  ",
-    "▁a ▁▁b  [MASK] <unk> <new>",
+    "▁a ▁▁b  [MASK] <unk> <new> <n0> <n1><n2>",
     "",
 )
 #: The tokens of Whisper's prompts; those of languages follow the first.
@@ -183,11 +183,17 @@ def draw(rng: random.Random, name: str) -> dict[str, Any]:
         }
         for one in chosen
     ]
+    if rng.random() < 0.2:  # ids that contradict tokenizers' own: the class adds the tokens in their order
+        places = rng.sample(range(3), 3)
+        added += [tokenizer_json.added(len(listed) + place, f"<n{i}>") for i, place in enumerate(places)]
+        rng.shuffle(added)
+    else:
+        added.sort(key=lambda one: one["id"])
     described: dict[str, Any] = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": sorted(added, key=lambda one: one["id"]),
+        "added_tokens": added,
         "normalizer": rng.choice(NORMALIZERS),
         "pre_tokenizer": rng.choice(PRE_TOKENIZERS),
         "decoder": rng.choice(DECODERS),

@@ -189,6 +189,15 @@ def test_unknown_id_that_is_no_number_is_refused(value: Any, tmp_path: Path) -> 
         fastbpe.load(tmp_path)
 
 
+@pytest.mark.filterwarnings("ignore:.*has the id .* in the file, but gets:fastbpe.FormatWarning")
+def test_class_adds_the_tokens_of_a_file_in_the_order_of_their_ids_there(tmp_path: Path) -> None:
+    """tokenizers numbers them in the order of the list."""
+    tokens = [tokenizer_json.added(264, "<y>"), tokenizer_json.added(262, "<x>")]
+    fill(tmp_path, "GPT2", tokenizer_json.small(tokens))
+    assert fastbpe.load(tmp_path).encode("<x><y>") == [262, 263]
+    assert fastbpe.load(tmp_path / "tokenizer.json").encode("<x><y>") == [263, 262]
+
+
 def test_model_type_decides_if_no_class_is_named(tmp_path: Path) -> None:
     folder_grid.write({"tokenizer.json": pieces(), "config.json": {"model_type": "mt5"}}, tmp_path)
     assert fastbpe.load(tmp_path).encode("a\na") == [5, 5]

@@ -11,6 +11,7 @@ from fastbpe import FormatError, Tokenizer
 from fastbpe.formats import chat_templates
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import PieceType
+from fastbpe.normalization.sentencepiece_rules import charsmap
 from helpers.codepoint_models import model_of
 from helpers.segmented_models import unigram_model
 from helpers.shared_data import BYTES, data_file, published
@@ -519,6 +520,17 @@ def test_luke_joins_both_lists_of_special_tokens(tmp_path: Path) -> None:
         98,
         next(token.id for token in loaded.added_tokens if token.content == "<y>"),
     ]
+
+
+@pytest.mark.parametrize("normalizer", [{}, {"name": "x", "precompiled_charsmap": charsmap("nmt_nfkc")}])
+def test_gemma_ignores_the_rules_of_its_model(normalizer: dict[str, Any], tmp_path: Path) -> None:
+    pieces = [(text.encode(), -float(i), PieceType.NORMAL) for i, text in enumerate(["▁", "a", "▁a", "▁▁"], 1)]
+    (tmp_path / "tokenizer.model").write_bytes(
+        model_of([(b"<unk>", 0.0, PieceType.UNKNOWN), *pieces], None, normalizer)
+    )
+    assert fastbpe.load(tmp_path).encode("a   a") == [3, 3]
+    fill(tmp_path, tokenizer_config={"tokenizer_class": "GemmaTokenizer"})
+    assert fastbpe.load(tmp_path).encode("a   a") == [2, 4, 3]  # as in transformers 5.24
 
 
 def test_seamless_model_that_would_give_one_id_to_two_tokens_is_refused(tmp_path: Path) -> None:

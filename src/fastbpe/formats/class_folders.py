@@ -28,7 +28,12 @@ from fastbpe.formats.huggingface import (
 )
 from fastbpe.formats.huggingface import read as tokenizer_json
 from fastbpe.formats.huggingface._vocab_json import Entries
-from fastbpe.formats.huggingface.byte_vocabulary import Vocabulary, check_vocabulary, read_added_tokens
+from fastbpe.formats.huggingface.byte_vocabulary import (
+    Vocabulary,
+    check_vocabulary,
+    listed_added_tokens,
+    read_added_tokens,
+)
 from fastbpe.formats.huggingface.class_steps import Built
 from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
 from fastbpe.formats.huggingface.scored_vocab import ScoredVocab
@@ -96,7 +101,7 @@ def prepare(
     if built is not None:
         return _built(folder, file, config, class_name, built, names_count=names_count)
     builder = _OfPieces(folder, class_name, config, file)
-    return _with_steps(builder.relisted(file), builder, file.own, names_count=names_count)
+    return _with_steps(builder.relisted(file), builder, file.listed, names_count=names_count)
 
 
 def prepare_words(
@@ -131,7 +136,7 @@ def _built(
     folder: str, file: _File, config: Mapping[str, Any], class_name: str, built: Built, *, names_count: bool
 ) -> Prepared:
     builder = _OfBuilt(folder, class_name, config, built, file.top.where)
-    return _with_steps(file, builder, file.own, names_count=names_count)
+    return _with_steps(file, builder, file.listed, names_count=names_count)
 
 
 def _read(path: str, class_name: str, expected: str) -> _File | None:
@@ -162,17 +167,18 @@ def _read(path: str, class_name: str, expected: str) -> _File | None:
 
 
 def _with_steps(
-    file: _File, builder: _OfPieces | _OfBuilt, own: Sequence[AddedToken], *, names_count: bool
+    file: _File, builder: _OfPieces | _OfBuilt, listed: Sequence[AddedToken], *, names_count: bool
 ) -> Prepared:
     """Return a file with the steps of its class, which `builder` builds.
 
     Args:
-        own: added tokens of the file, with the ids that they had before `relisted`, which decide their order.
+        listed: as in `_File`, before `relisted`: a class that builds the tokenizer anew adds them in this order.
         names_count: as for `prepare`.
     """
     top = file.top
     named = tokenizer_json.with_padding(builder.named, top)
     assert named is not None
+    own = file.own() if named.settings is None else listed
     added = named.add(own, file.vocabulary.get, len(file.vocabulary))
     ids = {token.content: token.id for token in added}
     steps = builder.steps(file, lambda name: ids[name] if name in ids else file.find(name))
@@ -182,7 +188,7 @@ def _with_steps(
         "version": "1.0",
         **{key: top.value[key] for key in ("truncation", "padding") if key in top.value},
         **steps,
-        "added_tokens": as_json(added if names_count else file.own),
+        "added_tokens": as_json(added if names_count else file.own()),
         "model": {**vocabulary, **steps["model"]},
     }
     return Prepared(described, file.apart, named)
@@ -203,7 +209,7 @@ class _File:
         top: the file, without vocabulary and merges if `apart` has them.
         apart: its vocabulary and merges, from a fast reader; None: `top` has them.
         pieces: its pieces by id, if its model scores pieces.
-        own: added tokens of the file itself.
+        listed: added tokens of the file itself, with their ids in the file, which may contradict the vocabulary.
         vocabulary: ordinary token → id.
     """
 
@@ -220,7 +226,11 @@ class _File:
             self._scores = array("d", scores)
         else:
             self.vocabulary = check_vocabulary(model)
-        self.own = read_added_tokens(top, self.vocabulary)
+        self.listed = listed_added_tokens(top)
+
+    def own(self) -> list[AddedToken]:
+        """Return the added tokens with the ids that tokenizers gives them."""
+        return read_added_tokens(self.top, self.vocabulary)
 
     def find(self, name: str) -> int:
         """Return the id of an ordinary token; -1: there is no such token."""
@@ -268,7 +278,7 @@ class _OfPieces(OfPieces):
         self.pieces = [*file.scored()]
         pieces = self._listed()
         ids = {piece: i for i, (piece, _) in enumerate(pieces)}
-        added = NamedTokens(settings=self.rules.settings).add(file.own, ids.get, len(ids))
+        added = NamedTokens(settings=self.rules.settings).add(file.listed, ids.get, len(ids))
         model = {**file.top.value["model"], "vocab": [*map(list, pieces)]}
         value = {**file.top.value, "added_tokens": as_json(added), "model": model}
         return _File(Part(value, self.where, ""), None, json.dumps(value).encode())

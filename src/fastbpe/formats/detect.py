@@ -176,7 +176,7 @@ def _read_files(
                 )
             model = model._replace(prefix_space=True)
     else:
-        model = _read_beside(paths[0], pattern, special_tokens, kept)
+        model = _read_beside(paths[0], pattern, special_tokens, kept, name)
     is_bare = len(paths) == 2 or not paths[0].endswith((".json", ".fbpe", ".gguf"))
     # Of the classes of transformers, only this one puts bos before texts if tokenizer_config.json does not say so.
     # Without that file, a sentencepiece model is used as its own library's users do.
@@ -280,6 +280,7 @@ def _read_beside(
     pattern: PatternLike,
     special_tokens: Mapping[str, int] | None,
     named: NamedTokens | None,
+    class_name: str,
 ) -> Model | CodePointModel:
     """Read the tokenizer's file in a folder, with the tokens that the other files name.
 
@@ -292,7 +293,9 @@ def _read_beside(
         from fastbpe.formats.sentencepiece import beside
 
         model = _parse(data, path, pattern, None)
-        return model if isinstance(model, Model) else beside.with_named(model, named, path)
+        if isinstance(model, Model):
+            return model
+        return beside.with_named(beside.without_rules(model) if class_name == "Gemma" else model, named, path)
     if tiktoken.recognise(data):
         return tiktoken.parse(data, path, pattern=pattern, special_tokens=None, named=named)
     return _parse(data, path, pattern, None, named)

@@ -177,6 +177,15 @@ def read_added_tokens(top: Part, vocabulary: Vocabulary, named: NamedTokens | No
     return sorted(added, key=_id_of_token)
 
 
+def listed_added_tokens(top: Part) -> list[AddedToken]:
+    """Return the added tokens as a file lists them, without empty ones. Errors are as for `read_added_tokens`."""
+    return [
+        AddedToken._make((value["content"], value["id"], *_flags_of(value)))
+        for number, value in enumerate(top.member("added_tokens", list, ()))
+        if _is_token(top, number, value)
+    ]
+
+
 def _take_all(batch: Sequence[Any], vocabulary: Vocabulary, ids: dict[str, int], following: int) -> int | None:
     """Add a batch of tokens to `ids` if all are new and valid, as in nearly all files.
 

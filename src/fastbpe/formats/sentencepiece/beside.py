@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
+from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import AddedToken, CodePointModel, Conventions, PieceType, pack_pieces
 
 _FOUND = (PieceType.CONTROL, PieceType.UNKNOWN)  # types of the pieces that transformers makes special tokens
@@ -52,6 +53,23 @@ def with_named(model: CodePointModel, named: NamedTokens, where: str) -> CodePoi
     if all(_is_plain(token, model) for token in added):
         return _with_pieces(model, new)
     return _with_flags(model, added, new, where)
+
+
+def without_rules(model: CodePointModel) -> CodePointModel:
+    """Return a model that only writes spaces as U+2581, as GemmaTokenizer does whatever the file says."""
+    rules = specs.make(
+        specs.NORMALIZER,
+        {
+            "name": "identity",
+            "add_dummy_prefix": False,
+            "remove_extra_whitespaces": False,
+            "escape_whitespaces": True,
+        },
+    )
+    used = ("precompiled_charsmap", *rules.values)
+    if model.denormalizer is None and all(model.normalizer[name] == rules[name] for name in used):
+        return model
+    return model._replace(normalizer=rules, denormalizer=None, serialized=b"")
 
 
 def _renamed(model: CodePointModel, named: NamedTokens) -> CodePointModel:
