@@ -270,6 +270,21 @@ def test_conventions_of_older_native_files_are_read() -> None:
     assert native_extras._read_conventions(values, "file") == Conventions(splits=True)
 
 
+@pytest.mark.parametrize("flags", [{"special": False, "single_word": True}, {"special": True}])
+def test_token_inside_one_that_is_not_found_is_ordinary_text(flags: dict[str, bool]) -> None:
+    """As in tokenizers, which does not look for "a" where it found "ab" and skipped it."""
+    tokens = [added("a", 259, normalized=True, special=False), added("ab", 261, normalized=True, **flags)]
+    data = dumped(normalizer=REPLACE, model__merges=[f"{METASPACE} a"], added_tokens=tokens)
+    assert fastbpe.load(data).encode("bab", disallowed_special=()) == [260, 259, 260]
+
+
+def test_space_before_a_text_merges_to_an_added_token() -> None:
+    """In tokenizers, Metaspace puts it there after the search for added tokens."""
+    tokens = [added(f"{METASPACE}a", 262, normalized=True, special=False)]
+    data = dumped(normalizer=REPLACE, pre_tokenizer=METASPACE_STEP, added_tokens=tokens)
+    assert fastbpe.load(data).encode("a") == [262]
+
+
 def test_many_added_tokens_that_merges_make_load_in_linear_time() -> None:
     letters = [chr(0x4E00 + i) for i in range(60)]
     pairs = [(one, other) for one in letters for other in letters]

@@ -74,9 +74,9 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
         return None
     piece_bytes, piece_ends, merges = laid_out
     spaces, conventions = _conventions(top, any(token.normalized for token in added), symbols is not None)
-    types = _types(
-        model, vocabulary, added, merges, in_all_text=conventions.escapes and spaces == Spaces(dummy=False)
-    )
+    # Metaspace puts a U+2581 before a text after the search, so merging may make a token that was not found.
+    in_all_text = conventions.escapes and not conventions.prefix and spaces == Spaces(dummy=False)
+    types = _types(model, vocabulary, added, merges, in_all_text=in_all_text)
     for token in added:
         if conventions.escapes and token.normalized and (token.lstrip or token.rstrip):
             top.fail(
@@ -279,7 +279,7 @@ def _types(
 ) -> bytearray:
     """Return the PieceType of each id.
 
-    in_all_text: normalized added tokens are found anywhere in normalized text.
+    in_all_text: normalized added tokens are found anywhere in a text, so a .model can have them as user-defined.
     """
     n_added = sum(token.id >= len(vocabulary) for token in added)
     types = bytearray([PieceType.NORMAL]) * (len(vocabulary) + n_added)
@@ -297,12 +297,12 @@ def _types(
         types[unknown] = PieceType.UNKNOWN
     elif not named:
         model.fail("it is missing: without it and byte_fallback, characters would be lost", "unk_token")
-    in_all_text = in_all_text and not any(token.special and token.normalized for token in added)
+    # Where tokenizers skips "ab", which is no single word or not allowed there, it does not find a "b" in it.
+    may_skip = any(token.normalized and (token.special or token.single_word) for token in added)
     made = cache(lambda: frozenset(memoryview(merges).cast("I")[2::3].tolist()))  # few files need it
     for token in added:
         # U+2581 stays a normal piece even if no text keeps one, because the core finds spaces by it.
-        is_always_found = in_all_text and token.normalized and not token.single_word
-        never_merges = is_always_found and token.content != METASPACE
+        never_merges = in_all_text and not may_skip and token.normalized and token.content != METASPACE
         if types[token.id] == PieceType.NORMAL and (never_merges or not _is_ordinary(token, vocabulary, made)):
             types[token.id] = PieceType.CONTROL if token.special else PieceType.USER_DEFINED
     for name in (model.get("unk_token", str, ""), *(BYTE_NAMES if named else ())):
