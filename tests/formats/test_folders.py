@@ -12,6 +12,7 @@ from fastbpe.formats import chat_templates
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import PieceType
 from fastbpe.normalization.sentencepiece_rules import charsmap
+from helpers.bounds import within
 from helpers.codepoint_models import model_of
 from helpers.segmented_models import unigram_model
 from helpers.shared_data import BYTES, data_file, published
@@ -447,6 +448,14 @@ def test_null_leaves_out_the_control_symbols_of_a_model_if_its_class_says_so(
     (tmp_path / "spiece.model").write_bytes(model_file.dump(unigram_model(pieces, {"unk_id": 2}, None)))
     fill(tmp_path, tokenizer_config={"tokenizer_class": f"{name}Tokenizer", key: None})
     assert ("<ctl>" in fastbpe.load(tmp_path).special_tokens) == is_special
+
+
+def test_model_with_a_long_piece_takes_linear_time(tmp_path: Path) -> None:
+    pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), *PIECES, (b"b" * 1_000_000, -9.0, PieceType.NORMAL)]
+    (tmp_path / "spiece.model").write_bytes(model_of(pieces))
+    fill(tmp_path, tokenizer_config={"tokenizer_class": "ReformerTokenizer"})
+    with within(10):  # takes a fifth of a second
+        assert fastbpe.load(tmp_path).encode("a") == [4]
 
 
 def test_model_without_the_unknown_piece_of_its_class_is_refused(tmp_path: Path) -> None:

@@ -184,6 +184,7 @@ LOSSES = [
     ),
     (Tokenizer.from_ranks(RANKS, pattern=["a", "b"]), "it cannot store ('a', 'b')"),
     (Tokenizer.from_ranks(RANKS, pattern="a\n+"), "it cannot store 'a\\n+'"),
+    (Tokenizer.from_ranks(RANKS, pattern="a\r+"), "it cannot store 'a\\r+'"),  # minbpe ends lines there, too
     (Tokenizer.from_ranks(RANKS, pattern=" a| "), "it cannot store ' a| '"),
     (
         Tokenizer.from_ranks(RANKS, pattern=None, special_tokens={"a b": 300}),

@@ -20,7 +20,7 @@ cdef enum:
     MAX_ID = (1 << 24) - 1  # as in gpt2.py
     MAX_UNUSED_IDS = 1 << 18  # as in limits.py, like the next constant
     UNUSED_PER_TOKEN = 16
-    MAX_NAME_BYTES = (1 << 24) - 1  # a JSON string must be shorter
+    MAX_NAME_BYTES = (1 << 24) - 1  # a JSON string must be shorter, so that `Token.n_bytes` has room for its quotes
     MAX_TOKENS_BYTES = 0xFFFFFFFE  # total of all tokens: entries of token_ends have 32 bits
 
 
@@ -50,8 +50,8 @@ def read(const uint8_t[::1] vocab not None, const uint8_t[::1] merges not None):
     """Read the tokens and merges of two plain files.
 
     Args:
-        vocab: the bytes of vocab.json.
-        merges: the bytes of merges.txt.
+        vocab: the bytes of vocab.json, which has passed `limits.check_entries`.
+        merges: the bytes of merges.txt, too.
 
     Returns:
         (token_bytes, token_ends, merges, names, unmade), or None if the slow twin must read the files.
@@ -95,7 +95,7 @@ cdef bint _read_vocab(Files* files, const uint8_t* at, size_t n_bytes) noexcept 
         max_tokens += at[i] == c':'
     files.bytes_ = to = <uint8_t*> malloc(n_bytes)  # enough: no token has more bytes than its JSON string
     files.tokens = <Token*> malloc(max_tokens * sizeof(Token))
-    if to == NULL or files.tokens == NULL or max_tokens >= (<size_t> 1 << 31):  # `files.n` has 32 bits
+    if to == NULL or files.tokens == NULL:
         return False
     at = read_sign(skip_space(at, end), end, c'{')
     while at != NULL:

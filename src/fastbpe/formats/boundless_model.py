@@ -24,7 +24,7 @@ MAGIC = b"BoundlessBPE v2 "
 _KINDS = ("word", "boundless", "superbpe")
 _LETTER = r"\p{L}"  # pattern of the words that superwords consist of, unless a model has another
 _UTF8_BYTES = (*range(0xC0), *range(0xC2, 0xF5))  # the reference's base; UTF-8 never has the other bytes
-_MAX_CONFIG = 1 << 20  # characters of a JSON object
+_MAX_CONFIG = 1 << 20  # characters of the options; a longer object is cut, and so refused before it fills memory
 
 Triple = tuple[int, int, int]  # left id, right id, merged id
 

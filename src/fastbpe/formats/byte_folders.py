@@ -19,6 +19,7 @@ from fastbpe.formats.huggingface import python_backend, tokenizer_config
 from fastbpe.formats.huggingface.byte_vocabulary import BYTE_NAMES
 from fastbpe.formats.huggingface.named_tokens import CONFIG, MAP, Definition, NamedTokens
 from fastbpe.formats.json_object import read_object
+from fastbpe.formats.limits import MAX_EXTRA_IDS
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import (
     N_BYTES,
@@ -158,8 +159,8 @@ def _extra(
     not have both.
     """
     n = config.get("extra_ids", n_extra)
-    if type(n) is not int or n > 1 << 16:
-        fail(f"extra_ids must be an integer up to {1 << 16}, not {n!r:.60}")
+    if type(n) is not int or n > MAX_EXTRA_IDS:
+        fail(f"extra_ids must be an integer up to {MAX_EXTRA_IDS}, not {n!r:.60}")
     older = {} if "added_tokens_decoder" in config else read_object(os.path.join(folder, MAP))
     listed = older.get(_ADDITIONAL, config.get(_ADDITIONAL) if config.get("extra_special_tokens") else None)
     if listed is not None and not isinstance(listed, list):

@@ -10,7 +10,7 @@ from fastbpe._utils.warn import warn
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats import foreign, limits, native, sequence_tokenizer_file, tiktoken
 from fastbpe.formats.atomic_files import map_file
-from fastbpe.model import Buffer, CodePointModel, Model
+from fastbpe.model import TABLE_DECODERS, Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike, as_regex
 
 TYPE_CHECKING = False
@@ -86,7 +86,7 @@ def _read_files(
     from fastbpe.formats import folder
     from fastbpe.formats.huggingface import class_settings, named_tokens, piece_classes, tokenizer_config
 
-    if name in class_settings.WITH_TABLES:
+    if name in TABLE_DECODERS:
         from fastbpe.formats import table_folders  # here: other folders do not need it
 
         if table_folders.finds(where, name):

@@ -7,6 +7,7 @@ from fastbpe.model import Buffer
 
 MAX_ENTRIES = 1 << 22  # tokens or merges; four times the largest vocabulary known
 MAX_SPECIAL_TOKENS = 1 << 20  # in formats that only name them; no published file has more than a few thousand
+MAX_EXTRA_IDS = 1 << 16  # tokens that a setting such as extra_ids adds; classes add 125 by default, or fewer
 MAX_FIELDS = 1 << 16  # of a protobuf message, without the pieces that piece_messages reads: bounds the time
 MAX_ADDED_TOKENS = 1 << 19  # in a tokenizer.json or a native file, where each is an object of Python
 #: A file may have this many unused ids, plus UNUSED_PER_TOKEN for each token. Published files have thousands.

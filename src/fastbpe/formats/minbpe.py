@@ -138,7 +138,9 @@ def dump(
             f"the id {256 + len(merges)} is not the result of a merge, but a minbpe file can store only bytes and "
             "merges; export this tokenizer as native"
         )
-    if pattern is not None and (not isinstance(pattern, str) or pattern != pattern.strip() or "\n" in pattern):
+    if pattern is not None and (
+        not isinstance(pattern, str) or pattern != pattern.strip() or "\n" in pattern or "\r" in pattern
+    ):
         raise FormatError(
             "a minbpe file stores its split pattern as one line, without white space around it, so it cannot "
             f"store {pattern!r:.120}; export this tokenizer as native"

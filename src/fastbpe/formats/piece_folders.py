@@ -19,12 +19,14 @@ from fastbpe.formats.huggingface import (
     piece_classes,
     read_characters,
     read_segmented,
+    write_llama,
 )
 from fastbpe.formats.huggingface import tokenizer_config as config_file
 from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
 from fastbpe.formats.huggingface.piece_classes import Rules
 from fastbpe.formats.huggingface.step_json import metaspace
 from fastbpe.formats.huggingface.write import document
+from fastbpe.formats.limits import MAX_EXTRA_IDS
 from fastbpe.model import CodePointModel, Model, PieceType
 
 _Scored = list[tuple[str, float]]
@@ -156,8 +158,8 @@ class OfPieces:
     def _integer(self, name: str, default: int) -> int:
         """Return a setting of tokenizer_config.json."""
         value = self.config.get(name, default)
-        if type(value) is not int or not 0 <= value <= 1 << 16:
-            self._refuse(name, f"an integer from 0 to {1 << 16}", value)
+        if type(value) is not int or not 0 <= value <= MAX_EXTRA_IDS:
+            self._refuse(name, f"an integer from 0 to {MAX_EXTRA_IDS}", value)
         return value
 
     def _sentence_mask(self, default: str) -> str | None:
@@ -276,12 +278,13 @@ class OfPieces:
 
     def _merging(self, vocab: Mapping[str, int]) -> dict[str, Any]:
         """Return the "model" for a class that merges: all pairs that form a piece, in the order of the pieces."""
-        ids = {piece for piece, _ in self.pieces}
+        pieces = dict.fromkeys(piece for piece, _ in self.pieces)
+        lengths = {*map(len, pieces)}
         merges = [
             (piece[:cut], piece[cut:])
-            for piece in dict.fromkeys(piece for piece, _ in self.pieces)
-            for cut in range(1, len(piece))
-            if piece[:cut] in ids and piece[cut:] in ids
+            for piece in pieces
+            for cut in write_llama.cuts(piece, lengths)
+            if piece[:cut] in pieces and piece[cut:] in pieces
         ]
         return {
             "type": "BPE",

@@ -14,7 +14,7 @@ from libc.string cimport memcmp, memcpy, memset
 import os
 
 cdef enum:
-    MAX_RANK = (1 << 24) - 1  # as in tiktoken.py; also the limit of a token's length in bytes
+    MAX_RANK = (1 << 24) - 1  # as in tiktoken.py; also the limit of a token's length in bytes, which has 32 bits
     MAX_UNUSED_IDS = 1 << 18  # as in limits.py, like the next constant
     UNUSED_PER_TOKEN = 16
     MAX_TOKENS_BYTES = 0xFFFFFFFE  # total of all tokens: entries of token_ends have 32 bits

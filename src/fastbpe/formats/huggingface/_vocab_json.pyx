@@ -27,7 +27,7 @@ import os
 cdef enum:
     MAX_TOKENS = 1 << 21  # without added tokens, as in byte_vocabulary.py
     MAX_IDS = 1 << 22  # ids are below it; twice MAX_TOKENS, as in byte_vocabulary.py
-    FIRST_CAPACITY = 1024  # entries of the first allocation
+    FIRST_CAPACITY = 1024  # entries of the first allocation; it doubles, and reaches MAX_TOKENS exactly
 
 cdef enum:
     # Bits of `Entries._used`.

@@ -128,8 +128,6 @@ _PYTHON_NAMES = (
 )
 #: Classes that transformers runs in Python, from their own files: it ignores a tokenizer.json beside these.
 IN_PYTHON = tuple(_PYTHON_NAMES.split())
-#: Classes for which a table gives the ids of sentencepiece's pieces; `table_folders` has them.
-WITH_TABLES = ("Bartpho", "BertGeneration", "M2M100", "Marian", "PLBart", "Siglip", "Speech2Text", "SpeechT5")
 #: Classes without a vocabulary, which have an id for each byte; `byte_folders` has them.
 OF_BYTES = ("ByT5", "Dia", "Perceiver")
 #: Classes that merge within words, and write @@ after each token but the last of a word: see `subword_folders`.

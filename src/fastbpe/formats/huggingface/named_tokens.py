@@ -24,7 +24,7 @@ CONFIG, MAP, ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_
 _NAMED = tuple(f"{role}_token" for role in ROLES)
 _EXTRA, _ADDITIONAL, _DECODER = "extra_special_tokens", "additional_special_tokens", "added_tokens_decoder"
 _FLAGS = AddedToken._fields[2:]
-_MAX_ID = (1 << 31) - 1
+_MAX_ID = (1 << 31) - 1  # far above any vocabulary; `decimal` is exact below 10**20
 
 
 class Definition(NamedTuple):

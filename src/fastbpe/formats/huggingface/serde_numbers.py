@@ -6,11 +6,11 @@ matters for the scores of a Unigram model, whose last bits decide between paths 
 
 from __future__ import annotations
 
-_MOST = (1 << 64) - 1  # greatest integer that the digits form
+_MAX_INTEGER = (1 << 64) - 1  # of the digits; further ones are left out
 _MAX_EXPONENT = (1 << 31) - 1
 _MAX_POWER = 308
 _POWERS = [float(f"1e{i}") for i in range(_MAX_POWER + 1)]
-_SURE_DIGITS = 19  # as many digits always form an integer up to _MOST
+_SURE_DIGITS = 19  # as many digits always form an integer up to _MAX_INTEGER
 
 
 def serde_float(text: str) -> float:
@@ -36,12 +36,12 @@ def _any_float(text: str) -> float:
     whole, _, part = mantissa.lstrip("-").partition(".")
     number = power = 0
     for place, digit in enumerate(whole):
-        if number * 10 + int(digit) > _MOST:
+        if number * 10 + int(digit) > _MAX_INTEGER:
             power = len(whole) - place  # this digit and those up to the point count as zeros
             break
         number = number * 10 + int(digit)
     for digit in part:
-        if number * 10 + int(digit) > _MOST:
+        if number * 10 + int(digit) > _MAX_INTEGER:
             break  # this digit and those after it do not count
         number, power = number * 10 + int(digit), power - 1
     digits = exponent.lstrip("+-").lstrip("0")

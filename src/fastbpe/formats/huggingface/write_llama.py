@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import groupby
 from typing import Any, NoReturn, TypeAlias
 
@@ -213,13 +213,22 @@ def _listed(groups: list[list[Merge]], pieces: list[str]) -> list[list[Merge]]:
 
 def splits(ids: Mapping[str, int]) -> Iterator[Merge]:
     """Yield (left id, right id, merged id) for every two pieces that make a piece."""
+    lengths = {*map(len, ids)}
     for piece, merged in ids.items():
         ways = (
             (ids[piece[:cut]], ids[piece[cut:]], merged)
-            for cut in range(1, len(piece))
+            for cut in cuts(piece, lengths)
             if piece[:cut] in ids and piece[cut:] in ids
         )
         yield from sorted(ways)
+
+
+def cuts(piece: str, lengths: Collection[int]) -> Iterator[int]:
+    """Yield where to cut a piece, so that both parts have one of these lengths.
+
+    A piece may have a million characters. To look up the parts of every cut would take quadratic time.
+    """
+    return (cut for cut in range(1, len(piece)) if cut in lengths and len(piece) - cut in lengths)
 
 
 def _is_run(piece: str, character: str) -> bool:
@@ -257,8 +266,9 @@ def _check_runs(character: str, last: int, groups: list[list[Merge]], pieces: li
 def _check_characters(ids: Mapping[str, int]) -> None:
     """Refuse a piece that sentencepiece builds from a character that is not a piece."""
     missing = {character for piece in ids for character in piece} - ids.keys()
+    lengths = {1, *map(len, ids)}
     for piece in ids if missing else ():
-        for cut in range(1, len(piece)):
+        for cut in cuts(piece, lengths):
             parts = piece[:cut], piece[cut:]
             if all(part in ids or len(part) == 1 for part in parts) and not missing.isdisjoint(parts):
                 cannot(f"the piece {piece!r}, which has a character that is not a piece,")

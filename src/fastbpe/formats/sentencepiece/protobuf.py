@@ -13,7 +13,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 VARINT, FIXED64, BYTES, GROUP, END_GROUP, FIXED32 = range(6)
 
 _WIDTHS = {FIXED64: 8, FIXED32: 4}
-_MAX_DEPTH = 100  # groups within groups
+_MAX_DEPTH = 100  # groups within groups; the limit of protobuf's own reader
 _SHORT, _LONG = 5, 10  # maximum bytes of a varint: tags and lengths have 32 bits, values 64
 
 
