@@ -78,6 +78,7 @@ BAD = {
     "2**63 as a length": (UNK + A + BPE + b"\x0a" + varint(1 << 63), "more than 5 bytes"),
     "2**31 as a length within a piece": (bytes_field(1, b"\x0a" + varint(1 << 31)) + BPE, "beyond the end"),
     "a number of eleven bytes": (UNK + A + BPE + b"\x50" + b"\xff" * 10 + b"\x01", "more than 10 bytes"),
+    "halves of a spec": (UNK + A + bytes_field(2, b"\x18") + bytes_field(2, b"\x02"), "ends within a number"),
     "unigram without pieces": (UNK, "no pieces are loaded"),
     "unigram with an infinite score": (UNK + piece_field(b"a", fixed32_field(2, INFINITY)), "NaN or Inf"),
     "word": (UNK + A + bytes_field(2, varint_field(3, 3)), "of type word"),

@@ -106,6 +106,11 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
         at = field.end
     parts_of = zip(*columns, strict=True) if columns else ((),) * 4
     piece_bytes, piece_ends, scores, types = map(b"".join, parts_of)
+    for number in (_TRAINER, _NORMALIZER, _DENORMALIZER):
+        parts = messages.get(number, [])
+        for part in parts if len(parts) > 1 else ():
+            for _ in protobuf.fields(part, 0, len(part)):
+                pass  # two halves of a message raise here
     joined = {number: b"".join(parts) for number, parts in messages.items()}
     denormalizer = joined.get(_DENORMALIZER)
     specials = [i for i, extra in extras.items() if _IS_SPECIAL in extra and types[i] == PieceType.UNKNOWN]
