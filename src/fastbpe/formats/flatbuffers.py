@@ -49,10 +49,9 @@ class Builder:
         """
         if not data:
             return 0
-        self._align(4, len(data))
-        self._align(alignment, len(data))
+        self._align(max(4, alignment), len(data))  # 4: of the length, which comes before the first element
         self._add(data)
-        return self._scalar("I", len(data) if n is None else n)
+        return self._with_length(len(data) if n is None else n)
 
     def string(self, text: bytes) -> int:
         """Write a string and return its position."""
@@ -60,17 +59,17 @@ class Builder:
             return 0
         self._align(4, len(text) + 1)
         self._add(text + b"\0")
-        return self._scalar("I", len(text))
+        return self._with_length(len(text))
 
     def strings(self, texts: Sequence[bytes]) -> int:
-        """Write a vector of strings, none of them empty, and return its position."""
+        """Write a vector of strings and return its position. Requires: there is one, and none is empty."""
         positions = [self.string(text) for text in texts]
         self._align(4, 4 * len(texts))
         start = self._n_bytes
         total = start + 4 * len(texts)
         # A reference is the distance from itself to its string; reference i has the position total - 4 * i.
         self._add(b"".join(struct.pack("<I", total - 4 * i - at) for i, at in enumerate(positions)))
-        return self._scalar("I", len(texts))
+        return self._with_length(len(texts))
 
     def table(self, fields: Sequence[Field]) -> int:
         """Write a table with its vtable and return its position. Larger fields follow smaller ones in the file."""
@@ -99,10 +98,9 @@ class Builder:
         """Return the reference to an object from the 4 bytes that are written next."""
         return struct.pack("<I", self._n_bytes + 4 - int(position))
 
-    def _scalar(self, code: str, value: int) -> int:
-        data = struct.pack("<" + code, value)
-        self._align(len(data), 0)
-        self._add(data)
+    def _with_length(self, n: int) -> int:
+        """Write a length before its vector or string, and return the position of both."""
+        self._add(struct.pack("<I", n))
         return self._n_bytes
 
     def _add(self, data: bytes) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from fastbpe._utils.file_statuses import adding_filename
 from fastbpe.errors import FormatError
 
-_MAX_CONFIG_BYTES = 1 << 26
+_MAX_CONFIG_BYTES = 1 << 26  # also of the vocab.json of some classes
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # occurs in each file with a lone surrogate, and in few others
 
 

@@ -126,7 +126,8 @@ _PYTHON_NAMES = (
     "Bartpho BertGeneration BertJapanese Bertweet BioGpt BlenderbotSmall CTRL Clvp Cpm CpmAnt Esm FSMT Flaubert "
     "GPTNeoXJapanese GPTSw3 M2M100 Marian PLBart Phobert RoCBert Siglip Speech2Text Tapas XLM"
 )
-#: Classes that transformers runs in Python, from their own files: it ignores a tokenizer.json beside these.
+#: Classes that transformers runs in Python, from files that `folder` looks for: it ignores a tokenizer.json beside
+#: these.
 IN_PYTHON = tuple(_PYTHON_NAMES.split())
 #: Classes without a vocabulary, which have an id for each byte; `byte_folders` has them.
 OF_BYTES = ("ByT5", "Dia", "Perceiver")

@@ -25,7 +25,10 @@ _TRIM_MARKS_AND_APPEND = replace("Regex", rf"{METASPACE}*\z", METASPACE)
 
 
 class Spaces(NamedTuple):
-    """sentencepiece's add_dummy_prefix, remove_extra_whitespaces and treat_whitespace_as_suffix."""
+    """sentencepiece's add_dummy_prefix, remove_extra_whitespaces and treat_whitespace_as_suffix.
+
+    Without `dummy`, `suffix` has no effect.
+    """
 
     dummy: bool
     trims: bool = False

@@ -200,10 +200,8 @@ def scored(model: Part, data: bytes) -> tuple[list[str], bytes]:
 
 def _unigram(model: Part, vocabulary: dict[str, int], pieces: list[str]) -> Spelling:
     unknown = model.value.get("unk_id")
-    if unknown is not None and (type(unknown) is not int or not 0 <= unknown < max(len(pieces), 1)):
+    if unknown is not None and (type(unknown) is not int or not 0 <= unknown < len(pieces)):
         model.fail(f"must be the id of a piece, below {len(pieces)}, or null, not {unknown!r:.60}", "unk_id")
-    if unknown is not None and not pieces:
-        model.fail("the vocabulary is empty", "vocab")
     return Spelling(
         kind="Unigram",
         unknown_token=None if unknown is None else pieces[unknown],
