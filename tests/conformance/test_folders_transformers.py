@@ -124,7 +124,8 @@ def test_two_files_of_deberta_are_read_as_transformers_reads_them(
         assert ours.encode(text, allowed_special="all") == theirs.encode(text, add_special_tokens=False)
         if not any(token in text + pair for token in theirs.all_special_tokens):
             assert ours.encode_with_template(text) == theirs.encode(text)
-            assert ours.encode_with_template(text, pair) == theirs.encode(text, pair)
+            # transformers takes an empty second text for none.
+            assert not pair or ours.encode_with_template(text, pair) == theirs.encode(text, pair)
 
 
 @pytest.mark.parametrize("text", ["a<s>ab [Y]ab <s> b", "<s></s> bnewa", "x</s>  b"])
