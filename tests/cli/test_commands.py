@@ -495,7 +495,7 @@ class TestEveryCommand:
             "encode -m a.fbpe one two --lines --separator x",
             "count -m a.fbpe one two --lines --separator x",
             "count -m a.fbpe --text-field x",
-            "encode -m a.fbpe - --text-field x",
+            "count -m a.fbpe - --text-field x",
             "train -o a.fbpe --vocab-size 300 --text-field x",
             "train -o a.fbpe --vocab-size 300 --lines --separator x",
             "encode -m a.fbpe -m b.fbpe",

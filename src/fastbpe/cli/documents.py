@@ -89,11 +89,16 @@ def add_error_arguments(parser: argparse.ArgumentParser, title: str = "documents
     )
 
 
-def separator_of(args: argparse.Namespace) -> str | None:
-    """Return the text that ends a document, or None. Wrong usage ends the command."""
+def check_separator_flags(args: argparse.Namespace) -> None:
+    """End the command if --lines and --separator are wrong, whatever the input is."""
     if args.lines and args.separator is not None:
         args.wrong("--lines and --separator: pass one of them")
     check_separator(args.separator)
+
+
+def separator_of(args: argparse.Namespace) -> str | None:
+    """Return the text that ends a document, or None. Wrong usage ends the command."""
+    check_separator_flags(args)
     separator = _separator(args)
     try:
         check_effects(_formats(args), format=None, text_field=args.text_field, separator=separator)

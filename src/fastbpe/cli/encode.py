@@ -93,13 +93,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Encode and print, or write files."""
-    separator = documents.separator_of(args)
+    documents.check_separator_flags(args)
     if wrong := encode_files.misused(args):
         args.wrong(wrong)
     tokenizer = load_any(args)
     if isinstance(tokenizer, SequenceTokenizer):
         (id_sequences.encode if args.output is None else id_sequences.encode_files)(args, tokenizer)
         return
+    separator = documents.separator_of(args)  # not before: sequences have no --format, which its errors advise
     if args.output is not None:
         encode_files.run(args, tokenizer, separator)
         return

@@ -7,8 +7,8 @@ matches are parts of the text like others, but not pieces.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
+from time import thread_time
 from typing import TYPE_CHECKING
 
 from fastbpe._core.split.composite import GroupedFromRight
@@ -29,13 +29,12 @@ Part = tuple[int, int, bool]  # start, end, whether it is a match or, with inver
 def matches(compiled: regex.Pattern[str], text: str, timeout: float | None = None) -> Iterator[Span]:
     """Yield (start, end) of each match, from left to right.
 
-    timeout: seconds for all matches together; None: no limit. Raises TimeoutError when exceeded.
+    timeout: seconds of processor time for all matches together; None: no limit. Raises TimeoutError when exceeded.
     """
     at, last_end = 0, -1
-    deadline = None if timeout is None else time.monotonic() + timeout
+    deadline = None if timeout is None else thread_time() + timeout
     while at <= len(text):
-        # Above zero: a negative timeout is no limit for `regex`.
-        seconds_left = None if deadline is None else max(deadline - time.monotonic(), 1e-3)
+        seconds_left = None if deadline is None else max(deadline - thread_time(), 0)  # below 0: no limit
         found = compiled.search(text, at, timeout=seconds_left)
         if found is None:
             return

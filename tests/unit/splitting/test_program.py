@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from fastbpe import PATTERNS, Tokenizer
+from fastbpe import PATTERNS, Tokenizer, count_pieces
 from fastbpe._core.split.composite import Sequence, StandIns
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.special_tokens import SpecialMatcher
@@ -19,6 +19,7 @@ from fastbpe.splitting.firsts import ANYTHING, First, first, first_bytes, width
 from fastbpe.splitting.nodes import always_matches
 from fastbpe.splitting.program import Op, Program, compile_program
 from fastbpe.splitting.simplify import simplified
+from fastbpe.splitting.steps import Split, WhitespaceSplit, make_sequence
 from fastbpe.splitting.syntax import parse
 from helpers.bounds import within
 
@@ -184,10 +185,35 @@ def test_endless_backtracking_in_the_regex_package_raises_pattern_error() -> Non
     assert splitter.ends("ab") == [1, 2]
     message = (
         r"pattern '\(\?<=c\(\?:a\|aa\)\+\)b\|\.' backtracks too much on this text: at byte \d+ it reached the "
-        r"limit for this text, 3\.0 seconds of processor time; make repetitions possessive"
+        r"limit for a text, 3 seconds of processor time plus 10 microseconds per byte; make repetitions possessive"
     )
     with within(8), pytest.raises(PatternError, match=message):
         splitter.ends("a" * 50 + "b")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "n", "limit"),
+    [
+        pytest.param(r"(?>(?:a|aa)+c)|a", 24, "too many steps", id="engine"),
+        pytest.param(r"(?<=c(?:a|aa)+)b|.", 28, "3 seconds", id="regex", marks=pytest.mark.daily),
+        pytest.param(r"(?:(?<=c(?:a|aa)+)b|)", 28, "3 seconds", id="empty matches", marks=pytest.mark.daily),
+    ],
+)
+def test_limit_on_backtracking_holds_for_all_pieces_of_a_text(pattern: str, n: int, limit: str) -> None:
+    splitter = make_sequence([WhitespaceSplit(), Split(pattern=pattern)])
+    word = "a" * n + "b "
+    assert splitter.count(word) > 0
+    with within(8), pytest.raises(PatternError, match=limit):
+        splitter.count(word * 50)
+
+
+def test_limit_on_backtracking_starts_anew_with_each_text() -> None:
+    texts = ["a" * 24 + "b"] * 8  # each takes more than a quarter of the steps that it may take
+    tokenizer = Tokenizer.from_merges([], pattern=r"(?>(?:a|aa)+c)|a", special_tokens={"<>": 256})
+    assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
+    assert count_pieces(texts, pattern=tokenizer.pattern).n_bytes == 8 * 25
+    with pytest.raises(PatternError, match="too many steps"):
+        tokenizer.encode("<>".join(texts), allowed_special="all")
 
 
 def test_backtracking_error_names_pattern_offset_and_way_out() -> None:

@@ -23,7 +23,7 @@ from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from fastbpe._core.merge.merge_piece cimport merge_piece
 from fastbpe._core.ids.id_lists cimport hide, ids_list, show
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
-from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_free
+from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_free, ends_start_text
 from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NONE
 from fastbpe._core.text.utf8_text cimport first_invalid
 from fastbpe._core.merge.token_lookups cimport find_token
@@ -49,7 +49,7 @@ def last_piece(Splitter splitter not None, SpecialMatcher special, bytes text no
     """Return the bytes of a text's last piece; b"" if the text ends with a special token or has no piece."""
     cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(text)
     cdef size_t n = <size_t> len(text), start = 0, at, piece_start = 0, piece_end = 0, last, i
-    cdef Ends ends = Ends(NULL, 0, 0, data, NULL, 0)
+    cdef Ends ends = Ends(NULL, 0, 0, data, NULL, 0, 0, 0)
     cdef Match match
     while special is not None and special.find(data, n, start, &match):
         start = match.end
@@ -315,7 +315,7 @@ cdef class _Trial:
         """Append the ids of the text's pieces, until they cover the tail."""
         cdef size_t at = 0, start = 0, end, covered = 0, i = 0
         self._ends.n = 0
-        self._ends.text = self._split.items
+        ends_start_text(&self._ends, self._split.items)
         while covered < self._n_tail and (i < self._ends.n or at < self._split.n):
             if i == self._ends.n:
                 at = self._splitter.split(self._split.items, self._split.n, at, &self._ends)

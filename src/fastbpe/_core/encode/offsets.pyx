@@ -310,7 +310,7 @@ def pieces(Splitter splitter not None, text):
     """Return (start, end) of each piece of a text, in characters; unmatched text is left out."""
     cdef Text view
     cdef Utf8 utf8
-    cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
+    cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0, 0, 0)
     cdef size_t at = 0
     if isinstance(text, (bytearray, memoryview)):
         text = bytes(text)  # read twice below: both views must see the same bytes
@@ -331,7 +331,7 @@ def staged_pieces(Splitter splitter not None, Stage stages not None, text):
     """Return (start, end) of each piece after the stages, in characters of the original text."""
     cdef Text view
     cdef Utf8 utf8
-    cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
+    cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0, 0, 0)
     cdef Staged staged
     cdef Spans spans = Spans(NULL, 0, 0)
     cdef size_t at = 0, start, i, first, begin
@@ -372,7 +372,7 @@ def changed_pieces(Splitter splitter not None, Stage stages not None, str text n
     is_first: `text` begins where the whole text begins.
     """
     cdef Utf8 utf8
-    cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
+    cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0, 0, 0)
     cdef Staged staged
     cdef size_t at = 0, i, end, begin = 0
     cdef list out = [], places, characters

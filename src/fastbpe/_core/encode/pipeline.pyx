@@ -44,6 +44,7 @@ from fastbpe._core.encode.table_ids cimport take_code
 from fastbpe._core.ids.id_lists cimport expect_items
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, no_memory, normalized_free
 from fastbpe._core.normalize.text_steps cimport Front
+from fastbpe._core.split.splitter cimport ends_start_text
 from fastbpe._core.text.safe_cuts cimport BEFORE_SPACE, border_of, safe_cut, safe_cut_near
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.text.utf8_text cimport Text, text_unit, text_utf8, utf8_capacity
@@ -220,7 +221,7 @@ cdef class Pipeline:
     ) except -1 nogil:
         """Do the work of encode() for UTF-8. is_first, is_last: data begins, ends where the whole text does."""
         cdef Match match
-        scratch.ends.text = data  # for errors, which only splitters without safe cuts raise
+        ends_start_text(&scratch.ends, data)
         if disallowed is not None and disallowed.find(data, n, 0, &match):
             with gil:
                 raise SpecialTokenError.disallowed(disallowed.tokens[match.index].decode(), disallowed.every)

@@ -15,6 +15,7 @@ from fastbpe._core.common.byte_buffer cimport buffer_reset
 from fastbpe._core.common.python cimport PyUnicode_DATA
 from fastbpe._core.encode.scratch_pool cimport Scratch, offer_gil
 from fastbpe._core.ids.id_lists cimport add_ids, ids_list, new_list
+from fastbpe._core.split.splitter cimport ends_start_text
 from fastbpe._core.text.special_tokens cimport Match
 
 from fastbpe.errors import PatternError
@@ -59,7 +60,7 @@ cdef list short_list_by(Scratch* scratch, Pipeline pipeline, object text, Specia
     else:
         copy += 1
     scratch.ids.n = scratch.ends.n = 0
-    scratch.ends.text = split
+    ends_start_text(&scratch.ends, split)
     try:
         if n and pipeline.splitter.split(split, n_split, 0, &scratch.ends) < n_split:
             return None

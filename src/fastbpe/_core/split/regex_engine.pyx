@@ -55,13 +55,12 @@ cdef enum:
 
 cdef enum:
     N_SYMBOLS = 257  # columns of a table indexed by the next byte: 256 bytes, and the end of the text
-    PIECES_PER_CALL = 4096  # pieces after which split() may return
+    PIECES_PER_CALL = 4096  # pieces after which split() returns
 
 cdef const uint32_t NO_LIMIT = 0xFFFFFFFF  # upper bound of a repetition without one
 cdef const size_t MAX_FRAMES = 1 << 22  # limit on frames: 96 MB
-# A call of split() may take BASE_STEPS, plus STEPS_PER_BYTE for each remaining byte: about a microsecond per byte.
-# It returns early only if it took at most a quarter of that for the bytes that it split. So a multiple of the
-# text's length also bounds the total of all calls. Tokenizer patterns take about 2 steps per byte.
+# A text, with all its pieces of an earlier splitter, may take BASE_STEPS, plus STEPS_PER_BYTE for each byte: about a
+# microsecond per byte. Tokenizer patterns take about 2 steps per byte.
 cdef const int64_t BASE_STEPS = 1 << 22
 cdef const int64_t STEPS_PER_BYTE = 256
 
@@ -118,14 +117,17 @@ cdef class Engine(Splitter):
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef MatchState state
         cdef size_t whole_end = fb_whole_end(data, n)
-        state_start(&state, BASE_STEPS + STEPS_PER_BYTE * <int64_t> (n - at), ends)
+        state_start(&state, BASE_STEPS + STEPS_PER_BYTE * <int64_t> (n - at) - ends.steps_over, ends)
         try:
-            if whole_end == n:
-                return self._find_pieces(data, n, at, ends, &state)
             while at < whole_end:
                 at = self._find_pieces(data, whole_end, at, ends, &state)
-            ends_add(ends, n | self._gap_flag)
-            return n
+                if whole_end == n:
+                    break
+            if whole_end < n:
+                ends_add(ends, n | self._gap_flag)
+                at = n
+            ends.steps_over = BASE_STEPS + STEPS_PER_BYTE * <int64_t> (n - at) - state.steps_left
+            return at
         finally:
             state_free(&state)
 
@@ -134,7 +136,6 @@ cdef class Engine(Splitter):
     ) except? 0 nogil:
         """Do the work of split() for a text that does not end inside a character."""
         cdef size_t at = begin, start = begin, end, n_before = ends.n
-        cdef int64_t steps_before = state.steps_left
         while at < n:
             if not self._follows[data[at]]:
                 at += fb_char_bytes(data[at])
@@ -154,8 +155,7 @@ cdef class Engine(Splitter):
             if state.visited.slots != NULL:
                 visited_free(&state.visited)
             if ends.n - n_before >= PIECES_PER_CALL:
-                if steps_before - state.steps_left <= STEPS_PER_BYTE // 4 * <int64_t> (at - begin):
-                    return at
+                return at
         if start < n:
             ends_add(ends, n | self._gap_flag)
         return n

@@ -1,4 +1,4 @@
-from libc.stdint cimport uint8_t
+from libc.stdint cimport int64_t, uint8_t
 
 
 cdef extern from *:
@@ -22,8 +22,12 @@ cdef struct Ends:
     const uint8_t* text
     const uint8_t* stand_ins
     size_t stand_ins_at
+    # Limits on backtracking hold for a text with all its pieces, not for each piece of an earlier splitter.
+    int64_t steps_over  # by how much the engine's steps exceed what the bytes split so far allow; may be negative
+    double deadline  # processor time of this thread until which RegexSplitter may work; 0: it has not begun
 
 
+cdef void ends_start_text(Ends* ends, const uint8_t* text) noexcept nogil
 cdef int ends_reserve(Ends* ends, size_t n_more) except -1 nogil
 cdef int ends_add(Ends* ends, size_t end) except -1 nogil
 cdef size_t n_pieces(const Ends* ends) noexcept nogil

@@ -5,6 +5,8 @@ lost. A splitter that is told to leave such text out sets UNMATCHED in the end o
 gap.
 """
 
+from time import thread_time
+
 cimport cython
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, malloc, realloc
@@ -19,6 +21,13 @@ from fastbpe.errors import PatternError
 # Time limit for a text. Patterns in use take far less: a tenth of a microsecond per byte.
 cdef double REGEX_SECONDS = 3
 cdef double REGEX_SECONDS_PER_BYTE = 1e-5
+
+
+cdef void ends_start_text(Ends* ends, const uint8_t* text) noexcept nogil:
+    """Begin to split a text: the limits on backtracking start anew."""
+    ends.text = text
+    ends.steps_over = 0
+    ends.deadline = 0
 
 
 cdef int ends_reserve(Ends* ends, size_t n_more) except -1 nogil:
@@ -109,7 +118,7 @@ cdef class Splitter:
         The bytes are copied to memory of exactly their size, so that AddressSanitizer detects a read past them.
         """
         cdef size_t n = <size_t> len(data), at = 0, before
-        cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
+        cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0, 0, 0)
         cdef uint8_t* copy = <uint8_t*> malloc(n if n else 1)
         if copy == NULL:
             raise MemoryError(f"no memory for {n} bytes")
@@ -129,7 +138,7 @@ cdef class Splitter:
     cdef list _spans(self, text):
         """Return (start, end, is_gap) of each piece and gap of a text."""
         cdef Utf8 view
-        cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
+        cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0, 0, 0)
         cdef size_t at = 0, start = 0, end, i
         cdef list out = []
         utf8_of(text, &view)
@@ -149,7 +158,7 @@ cdef class Splitter:
     def count(self, text):
         """Count the pieces of a text, without gaps."""
         cdef Utf8 view
-        cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
+        cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0, 0, 0)
         cdef size_t at = 0, n = 0
         utf8_of(text, &view)
         ends.text = view.data
@@ -174,8 +183,9 @@ cdef class RegexSplitter(Splitter):
     them.
 
     It accepts any pattern, but holds the GIL. `regex` does not count steps, so a time limit bounds backtracking: a
-    text may take REGEX_SECONDS plus REGEX_SECONDS_PER_BYTE per byte, in processor seconds that all threads of the
-    process use together. Beyond this, PatternError is raised. Ctrl-C interrupts a match.
+    text, with all its pieces of an earlier splitter, may take REGEX_SECONDS plus REGEX_SECONDS_PER_BYTE per byte, in
+    processor seconds. The time of this thread counts; within one call of split(), `regex` measures the time of all
+    threads of the process. Beyond the limit, PatternError is raised. Ctrl-C interrupts a match.
 
     pattern: compiled pattern of `regex`.
     keep_gaps: bool – True: text between matches is a piece too; False: it is a gap.
@@ -197,10 +207,11 @@ cdef class RegexSplitter(Splitter):
         cdef str text = PyUnicode_DecodeUTF8(<const char*> data, n, NULL)
         cdef Py_ssize_t at = 0, start, end
         cdef size_t at_byte = 0
-        cdef double seconds = REGEX_SECONDS + REGEX_SECONDS_PER_BYTE * n
+        cdef double now = thread_time()
+        ends.deadline = (ends.deadline or now + REGEX_SECONDS) + REGEX_SECONDS_PER_BYTE * n
         try:
             # Not findall(): its list of all pieces takes twelve times the memory of the text.
-            for match in self._pattern.finditer(text, timeout=seconds):
+            for match in self._pattern.finditer(text, timeout=max(ends.deadline - now, 0)):  # below 0: none
                 start, end = match.span()
                 if start == end:
                     continue
@@ -214,9 +225,9 @@ cdef class RegexSplitter(Splitter):
             shown = self._shown if len(self._shown) <= 60 else self._shown[:57] + "..."
             raise PatternError(
                 f"the split pattern {shown!r} backtracks too much on this text: at byte "
-                f"{offset_in_text(ends, data + at_byte)} it reached the limit for this text, {seconds:.1f} seconds "
-                "of processor time; make repetitions possessive, such as a++, and alternatives exclusive, or pass "
-                "the text in shorter parts"
+                f"{offset_in_text(ends, data + at_byte)} it reached the limit for a text, {REGEX_SECONDS:.0f} "
+                f"seconds of processor time plus {REGEX_SECONDS_PER_BYTE * 1e6:.0f} microseconds per byte; make "
+                "repetitions possessive, such as a++, and alternatives exclusive, or pass the text in shorter parts"
             ) from None
         if at_byte < n:
             ends_add(ends, n | self._gap_flag)

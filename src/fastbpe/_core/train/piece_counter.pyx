@@ -18,7 +18,7 @@ from fastbpe._core.common.memory cimport likely, prefetch
 from fastbpe._core.train.piece_table cimport GROUP_PIECES, CountedPiece, LongSlot, PieceTable
 from fastbpe._core.train.text_views cimport TextViews
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
-from fastbpe._core.split.splitter cimport UNMATCHED, Splitter, ends_free
+from fastbpe._core.split.splitter cimport UNMATCHED, Splitter, ends_free, ends_start_text
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.text.utf8_text cimport (
     Text, first_invalid, not_utf8, text_release, utf8_capacity, text_utf8, text_view,
@@ -161,7 +161,7 @@ cdef class PieceCounter(PieceTable):
         """
         cdef Match match
         cdef size_t at = 0
-        self._ends.text = data  # for errors of the splitter
+        ends_start_text(&self._ends, data)
         if special is not None:
             while special.find(data, n, at, &match):
                 self._count_between_tokens(data + at, match.start - at)
