@@ -153,6 +153,7 @@ def test_large_patterns_compile_or_are_refused_within_seconds(pattern: str) -> N
 HOSTILE = [
     "(a+)+b", "(a|aa)+$", "(.*)*x", "(a|a)+b", "(?:a|b|ab)+c", "(?:a+a+)+b", "(?:(?=a)|a)+b", "a(?=.*x)|a(?!.*a)",
     "(?:aa?)+?b", "(?:a|(?=.*b)a)+b", "[ab]+[ac]+[ad]+x", "(?=(?:a|aa)+$)b|a", "(?>(?:a|aa)+b)",
+    "a{9000}b|a{9000}c|a", "(?:a{9000,9001}?b|a)", "|".join(["(?<=[ab]{254}c)a"] * 400 + ["a"]),
 ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 Matching is leftmost-first, as in the regex engines that tokenizers use. Alternatives that have not been tried are
 on a stack of frames, each an operation and the offset to continue from. Each operation counts as a step, and a
-run as one more step for every four bytes. The numbers of steps and frames are limited, so a hostile text raises an
+run or a way back as one more step for every four bytes or characters. The numbers of steps and frames are limited, so a hostile text raises an
 error instead of hanging. An attempt that takes many steps begins to record the states (operation, offset) that
 it enters, up to a limit and except in atomic groups and look-arounds. Until the next match, none of these is
 entered twice. Without this, (a+|b)+c takes 2**n steps.
@@ -221,13 +221,13 @@ cdef class Engine(Splitter):
                     words += 3
                     continue
             elif words[0] == OP_RUN:
-                at = self._counted(words[1], data, n, at, words[2])
+                at = self._counted(words[1], data, n, at, words[2], state)
                 if at != NO_OFFSET:
                     at = self._rest(words, data, n, at, state)
                     words += 4
                     continue
             elif words[0] == OP_RUN_GREEDY:
-                low = self._counted(words[1], data, n, at, words[2])
+                low = self._counted(words[1], data, n, at, words[2], state)
                 if low != NO_OFFSET and not was_visited(state, words - code, words[5], at):
                     at = self._rest(words, data, n, low, state)
                     if at > low:
@@ -235,7 +235,7 @@ cdef class Engine(Splitter):
                     words += 6
                     continue
             elif words[0] == OP_RUN_LAZY:
-                low = self._counted(words[1], data, n, at, words[2])
+                low = self._counted(words[1], data, n, at, words[2], state)
                 if low != NO_OFFSET and not was_visited(state, words - code, words[5], at):
                     at = low
                     if words[3]:
@@ -273,6 +273,7 @@ cdef class Engine(Splitter):
                 state.n_frames = state.saved[words[1]].n_frames  # and fail
             elif words[0] == OP_BACK:
                 at = chars_back(data, at, words[1])
+                state.steps_left -= words[1] >> 2
                 if at != NO_OFFSET:
                     words += 2
                     continue
@@ -393,14 +394,17 @@ cdef class Engine(Splitter):
         return False
 
     cdef inline size_t _counted(
-        self, uint32_t number, const uint8_t* data, size_t n, size_t at, uint32_t n_chars
+        self, uint32_t number, const uint8_t* data, size_t n, size_t at, uint32_t n_chars, MatchState* state
     ) noexcept nogil:
         """Return the end of n_chars members of the set from `at` on; NO_OFFSET if there are fewer."""
-        while n_chars:
+        cdef uint32_t n_left = n_chars
+        while n_left:
             at = one_member(&self._sets, number, data, n, at)
             if at == NO_OFFSET:
-                return NO_OFFSET
-            n_chars -= 1
+                break
+            n_left -= 1
+        if n_chars > 3:  # the usual 0 or 1 cost no step
+            state.steps_left -= (n_chars - n_left) >> 2
         return at
 
     cdef inline size_t _rest(
