@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NoReturn
 
 from fastbpe.errors import PatternError
@@ -19,6 +21,14 @@ HEX_DIGITS = CharSet.of("0123456789abcdefABCDEF")
 
 _CONTROLS = {"a": "\a", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _HEX_LENGTHS = {"x": 2, "u": 4, "U": 8}
+# Properties of fancy-regex alone: Rust's regex has none of these, and in Oniguruma, word, graph and print differ.
+_OF_FANCY_REGEX: Mapping[str, Callable[[], CharSet]] = MappingProxyType({
+    "alnum": lambda: CharSet.property("Alphabetic") | CharSet.digit(),
+    "blank": lambda: CharSet.category("Zs") | CharSet.of("\t"),
+    "graph": lambda: _of_categories("LMNPS"),
+    "print": lambda: _of_categories("LMNPSZ"),
+    "word": CharSet.word,
+})  # fmt: skip
 
 
 class Cursor:
@@ -143,7 +153,7 @@ class Cursor:
         else:
             name = self.take()
         try:
-            members = CharSet.property(name)
+            members = _OF_FANCY_REGEX.get(name.lower(), lambda: CharSet.property(name))()
         except KeyError:
             self.fail(
                 start,
@@ -153,6 +163,10 @@ class Cursor:
         # tiktoken's engine folds case before it negates: (?i)\P{Lu} contains no cased letters at all.
         members = members.case_closure() if ignore_case else members
         return ~members if negative else members
+
+
+def _of_categories(names: str) -> CharSet:
+    return CharSet.from_ranges(ends for name in names for ends in CharSet.category(name).ranges)
 
 
 def _named_class(letter: str) -> CharSet | None:

@@ -81,6 +81,8 @@ _LAYOUT = re.compile(r"[ \t\n\r\v\f]+|#[^\n]*\n?")
 _QUANTIFIER = re.compile(rf"(?:{_LAYOUT.pattern}|{_COMMENT.pattern})*[*+?{{]", re.DOTALL)
 _LOOK_AHEAD, _LOOK_BEHIND = frozenset(("(?=", "(?!")), frozenset(("(?<=", "(?<!"))
 _LOOK_AROUND = _LOOK_AHEAD | _LOOK_BEHIND
+# Group whose letters tokenizers joins to no letter before it: it has a "|", or a quantifier other than {1}.
+_APART = re.compile(rf"\(\?[imx-]*:[^()\[\]\\#|]*(?:\||\)(?:[*+?]|(?!\{{0*1(?:,0*1)?\}}){_COUNT.pattern}))")
 _SEVERAL_LETTERS = re.compile("ff|fi|fl|ss|st")  # also ffi, ffl; each equals one character: ﬀ ﬁ ﬂ ß ﬆ
 
 
@@ -123,8 +125,9 @@ class _Translation:
         self.out: list[str] = []
         self.ignore_case = [False]  # stack: flag of each open group, the innermost last
         # The last two literals, if tokenizers joins them where case is ignored: only comments, layout, the ends of
-        # groups that do not capture, and {1} are between them. Of `st*`, it joins nothing.
+        # groups that do not capture and have no "|", and {1} are between them. Of `st*`, it joins nothing.
         self.letters = ""
+        self.has_branches = [False]  # stack: the group has a "|"
         self.opened: list[str] = []  # what opened each group: "(", "(?=" ...
         self.numbers: list[int] = []  # for each open group, its number if it captures, else 0
         self.n_groups = 0
@@ -161,6 +164,7 @@ class _Translation:
                 if len(self.ignore_case) > 1:  # else fastbpe's parser reports the error
                     self.close()
             else:
+                self.has_branches[-1] |= character == "|"
                 self.literal(character)
         return "".join(self.out) + ")" * self.n_inner[0]
 
@@ -188,7 +192,9 @@ class _Translation:
                     f"{character!r} where case is ignored may match several characters in tokenizers",
                     "write both cases out in (?-i:...)",
                 )
-            is_repeated = self.pattern[self.at + 1 : self.at + 2] in ("*", "+", "?")
+            next_at = self.at + 1
+            count = _COUNT.match(self.pattern, next_at)
+            is_repeated = self.pattern[next_at : next_at + 1] in ("*", "+", "?") or (count and not _is_one(count))
             self.letters = "" if is_repeated else self.letters[-1:] + character.lower()
             if _SEVERAL_LETTERS.search(self.letters):
                 self.refuse(
@@ -340,13 +346,14 @@ class _Translation:
         ignored = (self.ignore_case[-1] or "i" in on) and "i" not in off
         skips = (self.skips_layout[-1] or "x" in on) and "x" not in off
         captures = name is not None or (opening == "(" and not self.has_names)
-        if captures or opening not in ("(", "(?:"):
+        if captures or opening not in ("(", "(?:") or _APART.match(self.pattern, self.at):
             self.letters = ""
         if end == ")":
             self.flags(opening, on, off)
             self.ignore_case[-1], self.skips_layout[-1] = ignored, skips
             return
         self.ignore_case.append(ignored)
+        self.has_branches.append(False)
         self.skips_layout.append(skips)
         self.n_inner.append(0)
         self.starts.append(len(self.out))
@@ -384,7 +391,7 @@ class _Translation:
         can_be_named = not any(opening in _LOOK_AROUND for opening in self.opened)
         number = self.numbers.pop()
         opening = self.opened.pop()
-        if number or opening not in ("(", "(?:"):
+        if self.has_branches.pop() or number or opening not in ("(", "(?:"):
             self.letters = ""
         self.ignore_case.pop()
         self.skips_layout.pop()
@@ -401,9 +408,8 @@ class _Translation:
             self.give("{", r"\{")  # of `a{,}` and, with the flag x, `a{ 1}`, fastbpe would make a count
             return
         taken, sign = found[0], found[4]
-        low, high = found[1], found[3] if found[2] else found[1]
         is_lazy = sign == "?" and found[2] == ","
-        if low.lstrip("0") == high.lstrip("0") == "1":
+        if _is_one(found):
             is_plain_group = self.out[self.element : self.element + 1] == ["(?:"]
             if is_plain_group and _QUANTIFIER.match(self.pattern, found.end() + is_lazy):
                 self.refuse(
@@ -416,6 +422,11 @@ class _Translation:
         else:  # the sign itself comes next, after the group
             self.out.insert(self.element, "(?:")
             self.give(taken, taken + ")")
+
+
+def _is_one(count: re.Match[str]) -> bool:
+    low, high = count[1], count[3] if count[2] else count[1]
+    return low.lstrip("0") == high.lstrip("0") == "1"
 
 
 def _flagged(on: str, off: str) -> str:

@@ -46,6 +46,10 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FLAGS = re.compile(r"([imsxu]*)(?:-([imsx]*))?([:)])")
 _LOOKS = (("?=", False, False), ("?!", False, True), ("?<=", True, False), ("?<!", True, True))
 _ANCHORS = {"A": AnchorKind.TEXT_START, "z": AnchorKind.TEXT_END, "Z": AnchorKind.LAST_LINE_END}
+_MATCH_BOUNDS = {
+    "G": "leave it out; it changes nothing at the start of a pattern that matches all text",
+    "K": "use a look-behind, (?<=...), for the part before it",
+}
 _BOUNDARIES = {
     "b": BoundaryKind.EITHER,
     "b{start}": BoundaryKind.START,
@@ -175,6 +179,8 @@ class _Parser:
             return Anchor(_ANCHORS[kind])
         if kind in _BOUNDARIES:
             return self._word_boundary(kind)
+        if kind in _MATCH_BOUNDS:
+            cursor.fail(start, rf"\{kind} is not an escape here", _MATCH_BOUNDS[kind])
         if kind and kind in "NOR":
             cursor.at += 2
             return _ANY_LINE_END if kind == "R" else Chars(ANY if kind == "O" else _NOT_LINE_FEED)

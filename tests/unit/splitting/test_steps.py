@@ -279,6 +279,9 @@ def test_step_splits_the_example(step: Digits, text: str, expected: list[str]) -
         ("(?i:s{1}s)", "also matches a single character"),
         ("(?i:s{1,1}?s)", "also matches a single character"),
         ("(?i:s(?#)s)", "also matches a single character"),
+        ("(?i:ss{1})", "also matches a single character"),
+        ("(?i:s(?:t){x})", "also matches a single character"),
+        ("(?i:(?:ss|x)*)", "also matches a single character"),
         ("(?:ab){1}?", r"a quantifier after \{1\} to the last letter alone; leave \{1\} out"),
         ("(?x:(?:ab) {1,1} +)", r"a quantifier after \{1,1\} to the last letter alone"),
         ("(?i:ß)", "several characters"),
@@ -307,6 +310,8 @@ def test_pattern_of_equal_meaning_is_unchanged() -> None:
         assert from_oniguruma(pattern) == pattern
     assert repr(make_sequence([Split(pattern=str(PATTERNS["llama3"]))])).startswith("scanner")
     for pattern in ("(?i:(?-i:ss)|(?:s|t))", "(?i:s)x(?i:s)", "(?i:s+s|st*)", "(?i:s(s)|s{2}s)", "(?:ab){1,1}?"):
+        assert from_oniguruma(pattern) == pattern
+    for pattern in ("(?i:ss{2}|s{0}s)", "(?i:s(?:t)*|s(?i:t){1,2})", "(?i:(?:x|s)s|s(?:s|x))"):
         assert from_oniguruma(pattern) == pattern
     assert from_oniguruma("(?i:s$t)") == r"(?i:s(?:(?=\n)|\z)t)"
 

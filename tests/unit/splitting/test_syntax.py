@@ -264,8 +264,8 @@ def _flat(node):
         ("(?~a)", 0, "does not support this kind of group"),
         ("(*FAIL)", 0, "not supported"),
         ("(?#a", 0, "the comment is not closed"),
-        (r"\K", 0, r"\K is not an escape here"),
-        (r"\G", 0, r"\G is not an escape here"),
+        (r"a\Kb", 1, r"\K is not an escape here; use a look-behind"),
+        (r"\Ga", 0, r"\G is not an escape here; leave it out"),
         (r"a\x4g", 1, "hex digits"),
         (r"a\x{000000041}", 1, "hex digits"),
     ],
@@ -276,6 +276,16 @@ def test_error_names_the_position_and_the_expectation(pattern, position, says):
     assert f"position {position} (near {pattern[max(0, position - 12) : position + 12]!r})" in str(raised.value)
     assert says in str(raised.value)
     assert isinstance(raised.value, ValueError)
+
+
+@pytest.mark.parametrize("pattern", [r"\p{word}", r"\P{Alnum}", r"\p{^blank}", r"[^\p{graph}a]", r"(?i)\P{print}"])
+def test_properties_of_fancy_regex_are_those_of_tiktoken(pattern):
+    tiktoken = pytest.importorskip("tiktoken")
+    encoding = tiktoken.Encoding(
+        "bytes", pat_str=pattern, mergeable_ranks={bytes([byte]): byte for byte in range(256)}, special_tokens={}
+    )
+    found = bytes(encoding.encode_ordinary("".join(ANY))).decode()  # it leaves out the text that does not match
+    assert parse(pattern) == chars(found)
 
 
 @pytest.mark.parametrize(
