@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import copy
 import random
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from fastbpe.errors import FormatError, InvalidTokenError, PatternError
 from fastbpe.formats.huggingface.decoder_json import canonical, flattened
 from fastbpe.normalization.decoder_steps import apply, find_plan, make_steps
 from fastbpe.tokenizer.families.step_decoding import StepDecoding
+from helpers.bounds import within
 
 BPE: list[dict[str, Any]] = [{"type": "BPEDecoder", "suffix": "</w>"}]
 BYTES: dict[str, Any] = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
@@ -361,3 +363,13 @@ def test_odd_descriptions_that_tokenizers_takes_are_taken() -> None:
 def test_pattern_that_cannot_be_used_raises_pattern_error() -> None:
     with pytest.raises(PatternError):
         StepDecoding([{**TO_SPACE, "pattern": {"Regex": "["}}], [b"a"])
+
+
+@pytest.mark.parametrize(
+    ("regex", "is_slow"),
+    [("(?:a|aa)+c", False), pytest.param("(?:(?:a|aa)+c|)", True, marks=pytest.mark.daily)],
+)
+def test_regex_that_backtracks_does_not_hang(regex: str, is_slow: bool) -> None:
+    steps = make_steps({"type": "Replace", "pattern": {"Regex": regex}, "content": "x"})
+    with within(8 if is_slow else 1), pytest.raises(PatternError) if is_slow else contextlib.nullcontext():
+        assert apply(steps, ["a" * 60 + "b"]) == "a" * 60 + "b"

@@ -183,7 +183,7 @@ class ByteFallback(Step):
 
     @staticmethod
     def is_byte(token: str) -> bool:
-        return len(token) == 6 and _BYTE.fullmatch(token) is not None
+        return len(token) == 6 and _BYTE.fullmatch(token) is not None  # the length first, which is quicker
 
     def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:
         made: list[str] = []

@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache, reduce
+from functools import cache, lru_cache, partial, reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fastbpe._core.encode.offsets import pieces
 from fastbpe._core.normalize.text_steps import Changed, Front, Mapped, TextStep
 from fastbpe._core.normalize.unicode_forms import Form
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
@@ -90,13 +91,11 @@ def _compiled(step: Step) -> TextStep:
         case Precompiled() if step.compiled.are_utf8:
             return step.compiled
         case _Replace():
-            from fastbpe.splitting.steps import literal_matches  # here, as below: few tokenizers replace text
+            from fastbpe.splitting.steps import literal_matches  # here: few tokenizers replace text
 
             return _replacing(literal_matches(step.replaced), step.content)
-        case _ReplaceMatches() if step.regex is not None:
-            from fastbpe.splitting import make_splitter
-
-            return _replacing(make_splitter(step.regex, drop_unmatched=True), step.content)
+        case _ReplaceMatches() if step.splitter is not None:
+            return _replacing(step.splitter, step.content)
     return Changed(step, lambda text: step.sources(text, step(text)))
 
 
@@ -243,7 +242,7 @@ class _Each:
         return _Each(table, self.gone | step.gone, self.spaced | step.spaced)
 
     def sources(self, text: str, normalized: str) -> Sources:
-        # A step here removes characters or adds some: `make_steps` puts a step that may do both into `then`.
+        # No step of `make_steps` both removes and adds characters. One of `then` may, but that one is compiled.
         if len(normalized) == len(text):
             return None
         out: list[int] = []
@@ -318,24 +317,23 @@ class _ReplaceMatches:
     """Step that replaces the matches of a regex."""
 
     def __init__(self, pattern: str, content: str) -> None:
+        from fastbpe.splitting import make_splitter
         from fastbpe.splitting.empty_matches import matches
         from fastbpe.splitting.oniguruma import from_oniguruma
         from fastbpe.splitting.to_regex import EmptyMatchError, compile_regex
 
-        # _matches: function that finds matches, also empty ones; None: no match is empty.
-        #: The pattern; None: it matches the empty text.
-        self.regex: str | None = from_oniguruma(pattern)
-        regex = self.regex
+        regex = from_oniguruma(pattern)
+        #: Its pieces are the matches; None: the pattern may match the empty text.
+        self.splitter: Splitter | None = None
+        self._find: Callable[[str], Iterable[tuple[int, int]]]
         try:
-            self._compiled, self._matches = compile_regex(regex), None
+            self.splitter = make_splitter(regex, drop_unmatched=True)
+            self._find = partial(pieces, self.splitter)
         except EmptyMatchError:
-            self._compiled, self._matches = compile_regex(regex, may_be_empty=True), matches
-            self.regex = None
+            self._find = partial(matches, compile_regex(regex, may_be_empty=True))
         self.content = content
 
     def __call__(self, text: str) -> str:
-        if self._matches is None:
-            return str(self._compiled.sub(lambda _: self.content, text))
         out: list[str] = []
         at = 0
         for start, end in self._spans(text):
@@ -344,9 +342,7 @@ class _ReplaceMatches:
         return "".join([*out, text[at:]])
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        if self._matches is None:
-            return [match.span() for match in self._compiled.finditer(text)]
-        return [*self._matches(self._compiled, text)] if text else []  # tokenizers leaves the empty text as it is
+        return [*self._find(text)] if text else []  # tokenizers leaves the empty text as it is
 
     def sources(self, text: str, normalized: str) -> Sources:
         spans = self._spans(text)

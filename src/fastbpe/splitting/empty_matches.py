@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fastbpe._core.split.composite import GroupedFromRight
 from fastbpe._core.split.scanner import RunScanner
-from fastbpe._core.split.splitter import RegexSplitter, Splitter
+from fastbpe._core.split.splitter import RegexSplitter, Splitter, regex_limit_error, regex_seconds
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.splitting.nodes import Chars, Concat, Group, Look, Repeat
 from fastbpe.splitting.syntax import parse
@@ -29,13 +29,18 @@ Part = tuple[int, int, bool]  # start, end, whether it is a match or, with inver
 def matches(compiled: regex.Pattern[str], text: str, timeout: float | None = None) -> Iterator[Span]:
     """Yield (start, end) of each match, from left to right.
 
-    timeout: seconds of processor time for all matches together; None: no limit. Raises TimeoutError when exceeded.
+    timeout: seconds of processor time for all matches together. Raises TimeoutError when exceeded. None: the limit
+        for a text, beyond which PatternError is raised.
     """
     at, last_end = 0, -1
-    deadline = None if timeout is None else thread_time() + timeout
+    deadline = thread_time() + (regex_seconds(len(text)) if timeout is None else timeout)
     while at <= len(text):
-        seconds_left = None if deadline is None else max(deadline - thread_time(), 0)  # below 0: no limit
-        found = compiled.search(text, at, timeout=seconds_left)
+        try:
+            found = compiled.search(text, at, timeout=max(deadline - thread_time(), 0))  # below 0: no limit
+        except TimeoutError:
+            if timeout is not None:
+                raise
+            raise regex_limit_error(compiled.pattern, len(text[:at].encode(errors="surrogatepass"))) from None
         if found is None:
             return
         start, end = found.span()

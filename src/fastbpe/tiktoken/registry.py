@@ -132,7 +132,7 @@ def _known_as_tiktoken() -> Iterator[None]:
         yield
         return
     here = __name__.rpartition(".")[0]
-    names = ("", ".core", ".load", ".model", ".registry")
+    names = ("", ".core", ".load", ".model", ".registry")  # all that tiktoken has, except its _educational
     ours = {f"tiktoken{name}": importlib.import_module(here + name) for name in names}
     sys.modules.update(ours)
     try:

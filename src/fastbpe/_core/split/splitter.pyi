@@ -2,6 +2,11 @@ from typing import Any, final
 
 from typing_extensions import disjoint_base
 
+from fastbpe.errors import PatternError
+
+def regex_seconds(n: int) -> float: ...
+def regex_limit_error(pattern: str, at: int) -> PatternError: ...
+
 @disjoint_base
 class Splitter:
     @property

@@ -23,6 +23,22 @@ cdef double REGEX_SECONDS = 3
 cdef double REGEX_SECONDS_PER_BYTE = 1e-5
 
 
+def regex_seconds(size_t n):
+    """Return the time limit of `regex` for a text of n bytes, in seconds."""
+    return REGEX_SECONDS + REGEX_SECONDS_PER_BYTE * n
+
+
+def regex_limit_error(str pattern not None, size_t at):
+    """Return the PatternError for a pattern that reaches the time limit of `regex`. at: the byte of the text."""
+    shown = pattern if len(pattern) <= 60 else pattern[:57] + "..."
+    return PatternError(
+        f"the split pattern {shown!r} backtracks too much on this text: at byte {at} it reached the limit for a "
+        f"text, {REGEX_SECONDS:.0f} seconds of processor time plus {REGEX_SECONDS_PER_BYTE * 1e6:.0f} microseconds "
+        "per byte; make repetitions possessive, such as a++, and alternatives exclusive, or pass the text in "
+        "shorter parts"
+    )
+
+
 cdef void ends_start_text(Ends* ends, const uint8_t* text) noexcept nogil:
     """Begin to split a text: the limits on backtracking start anew."""
     ends.text = text
@@ -222,13 +238,7 @@ cdef class RegexSplitter(Splitter):
                 ends_add(ends, at_byte)
                 at = end
         except TimeoutError:
-            shown = self._shown if len(self._shown) <= 60 else self._shown[:57] + "..."
-            raise PatternError(
-                f"the split pattern {shown!r} backtracks too much on this text: at byte "
-                f"{offset_in_text(ends, data + at_byte)} it reached the limit for a text, {REGEX_SECONDS:.0f} "
-                f"seconds of processor time plus {REGEX_SECONDS_PER_BYTE * 1e6:.0f} microseconds per byte; make "
-                "repetitions possessive, such as a++, and alternatives exclusive, or pass the text in shorter parts"
-            ) from None
+            raise regex_limit_error(self._shown, offset_in_text(ends, data + at_byte)) from None
         if at_byte < n:
             ends_add(ends, n | self._gap_flag)
         return 0
