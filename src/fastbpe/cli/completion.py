@@ -74,6 +74,7 @@ def _values(action: argparse.Action) -> list[str]:
 
 
 def _takes_files(action: argparse.Action) -> bool:
+    """Tell whether to complete files: not for choices, patterns and names; for a number, it is harmless."""
     return action.choices is None and action.dest not in ("pattern", "names")
 
 

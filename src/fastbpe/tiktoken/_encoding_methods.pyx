@@ -309,7 +309,7 @@ cdef class Methods(Encoder):
         try:
             return self._decoder.tokens(_ids(tokens))
         except InvalidTokenError as error:
-            raise self._unknown(tokens, error) from None
+            raise self._first_unknown(tokens, error) from None
 
     def decode_with_offsets(self, tokens):
         """Decode ids, and return the position in the text at which each of them begins.
@@ -331,7 +331,7 @@ cdef class Methods(Encoder):
         try:
             return self._decoder.decode_with_offsets(_ids(tokens), "strict")
         except InvalidTokenError as error:
-            raise self._unknown(tokens, error) from None
+            raise self._first_unknown(tokens, error) from None
 
     cpdef bint _is_replaced(self, str name):
         """Tell whether a subclass replaces a method that tiktoken calls for each text or id."""
@@ -340,7 +340,7 @@ cdef class Methods(Encoder):
         return getattr(type(self), name) is not getattr(self._own_class, name)
 
     cdef object _unknown(self, tokens, error):
-        """Return the error that tiktoken raises for the first bad id."""
+        """Return the error that tiktoken raises if it converts all ids before it looks for their tokens."""
         cdef size_t i
         for i, token in enumerate(tokens):
             yield_gil_at(i)
@@ -353,6 +353,17 @@ cdef class Methods(Encoder):
             except InvalidTokenError:
                 return InvalidTokenError(f"Invalid token for decoding: {token}")
         return error  # `tokens` was an iterator and is exhausted
+
+    cdef object _first_unknown(self, tokens, error):
+        """Return the error that tiktoken raises if it looks for the token of each id in turn."""
+        cdef size_t i
+        for i, token in enumerate(tokens):
+            yield_gil_at(i)
+            try:
+                self._decoder.token(token)
+            except InvalidTokenError as of_token:
+                return self._unknown((token,), of_token)
+        return error
 
 
 cdef list _mapped(call, items, num_threads):
