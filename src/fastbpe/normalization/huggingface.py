@@ -283,7 +283,7 @@ class _Strip:
         return text.rstrip(self._blanks) if self._right else text
 
     def sources(self, text: str, normalized: str) -> Sources:
-        start = len(text) - len(text.lstrip(self._blanks)) if self._left and normalized else 0
+        start = len(text) - len(text.lstrip(self._blanks)) if self._left else 0
         return range(start, start + len(normalized)) if start else None
 
 

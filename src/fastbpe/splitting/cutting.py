@@ -8,7 +8,7 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.safe_cuts import last_safe_cut
 
 _TAIL_BYTES = 1 << 12  # bytes at the end of a text that are searched first
-MAX_TOKEN_BYTES = 1 << 14  # longest special token; a cut is checked with this many bytes on either side
+MAX_TOKEN_BYTES = 1 << 14  # longest special token: half of the window of `corpus.text_blocks`, which relies on it
 _MAX_TRIES = 16  # cuts to try, each after another search; in a row of special tokens, none may be good
 
 

@@ -26,6 +26,7 @@ from typing import NoReturn
 
 from fastbpe.errors import PatternError
 from fastbpe.splitting.charset import CharSet
+from fastbpe.splitting.cursor import MAX_NESTING
 
 _LINE_ANCHORS = {"^": r"(?:\A|(?<=\n)(?!\z))", "$": r"(?:(?=\n)|\z)"}
 _LAST_LINE_END = r"(?:(?=\n\z)|\z)"
@@ -352,6 +353,8 @@ class _Translation:
             self.flags(opening, on, off)
             self.ignore_case[-1], self.skips_layout[-1] = ignored, skips
             return
+        if len(self.opened) == MAX_NESTING:  # here, too: the checks below look at all open groups
+            self.refuse(f"groups are nested deeper than {MAX_NESTING} levels", "flatten them")
         self.ignore_case.append(ignored)
         self.has_branches.append(False)
         self.skips_layout.append(skips)

@@ -32,6 +32,7 @@ from fastbpe.splitting.steps import (
 )
 from fastbpe.splitting.to_oniguruma import to_oniguruma
 from fastbpe.splitting.to_regex import compile_regex
+from helpers.bounds import within
 from helpers.shared_data import BYTES
 
 RANKS = {**BYTES, b"ab": 256, b"12": 257, b"abc": 258, b"aab": 259}
@@ -299,6 +300,13 @@ def test_step_splits_the_example(step: Digits, text: str, expected: list[str]) -
 def test_pattern_of_other_meaning_in_tokenizers_is_refused(pattern: str, message: str) -> None:
     with pytest.raises(PatternError, match=message):
         make_sequence([Split(pattern=pattern)])
+
+
+def test_deeply_nested_pattern_is_refused_within_a_second() -> None:
+    for opening in ("(", "(?=a", "(?i:(?:s|"):
+        with within(1), pytest.raises(PatternError, match="nested deeper than 63 levels"):
+            from_oniguruma(opening * 20_000)
+    assert from_oniguruma("(" * 63 + ")" * 63)
 
 
 def test_pattern_of_equal_meaning_is_unchanged() -> None:
