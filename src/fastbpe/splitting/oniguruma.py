@@ -319,7 +319,7 @@ class _Translation:
             self.refuse(
                 f"fastbpe does not support {found[0]} where case is ignored", "put this part into (?-i:...)"
             )
-        if self.pattern[found.end() :].startswith("-") and not self.pattern.startswith("-]", found.end()):
+        if self.pattern.startswith("-", found.end()) and not self.pattern.startswith("-]", found.end()):
             self.refuse(f"{found[0]} cannot begin a range", r"write \- for the character")
         self.give(found[0], f"[{found[1]}{_POSIX[found[2]]}]")
 
