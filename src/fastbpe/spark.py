@@ -185,13 +185,13 @@ def write_shards(
     _check_text_column(df, column)
     check_shards(tokenizer, out, options)
     texts = df.select(_quoted(column))
-    n_shards = _n_partitions(df)
+    n_shards = max(_n_partitions(df), 1)  # no partitions, as of an empty RDD: one empty shard
     target = as_path(out)
     how = Writing(column, _sent(df, tokenizer), tokenizer.fingerprint, absolute(target), n_shards, options)
     what = f"{os.fspath(out)}, where task n of the last stage writes shard n of {n_shards}"
     with removing_leftovers(out, n_shards), _naming_dead_workers(what):
-        rows = texts.mapInArrow(partial(_write, how), _ROWS).collect()
-    return summary_of_rows([(row.part, row.data) for row in rows], target, n_shards)
+        rows = [(row.part, row.data) for row in texts.mapInArrow(partial(_write, how), _ROWS).collect()]
+    return summary_of_rows(rows or [write_texts([], how, 0, "no partitions")], target, n_shards)
 
 
 # In tasks

@@ -88,6 +88,13 @@ def test_table_without_rows_gives_shards_without_documents(
     assert len(fastbpe.open_ids(tmp_path)) == 0
 
 
+def test_table_without_partitions_gives_one_shard(spark: Cluster, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    table = spark.table([])
+    nothing = table.sparkSession.createDataFrame(table.sparkSession.sparkContext.emptyRDD(), table.schema)
+    assert spark.module.write_shards(nothing, "text", tokenizer, tmp_path / "a.bin").n_documents == 0
+    assert len(fastbpe.open_ids(tmp_path).paths) == 1
+
+
 def test_missing_folder_is_an_error_before_any_task(
     cluster: Cluster, tokenizer: Tokenizer, tmp_path: Path
 ) -> None:

@@ -66,6 +66,20 @@ def test_two_files_with_the_empty_token_load_as_a_folder(tmp_path: Path) -> None
     assert loaded.token_to_id("") == 257
 
 
+@pytest.mark.parametrize("base_special", ["keep", "end"])
+@pytest.mark.parametrize("ranks", [RANKS, {**BYTES, b"": 256}], ids=["inside", "last"])
+@pytest.mark.parametrize("special_tokens", [[], ["<s>"]])
+def test_empty_token_keeps_its_id_when_training_adds_tokens(
+    ranks: dict[bytes, int], special_tokens: list[str], base_special: Any, tmp_path: Path
+) -> None:
+    base = Tokenizer.from_ranks(ranks, pattern=None, special_tokens={n: len(ranks) for n in special_tokens})
+    extended = fastbpe.train(["xyz xyz"], vocab_size="+2", base=base, base_special=base_special, progress=False)
+    assert extended.vocab[: len(ranks)] == base.vocab[: len(ranks)]
+    assert extended.token_to_id("") == base.token_to_id("") == ranks[b""]
+    assert extended.vocab_size == extended.n_vocab == base.vocab_size + 2
+    extended.export(tmp_path / "a.json", format="huggingface")  # there are no gaps between the ids
+
+
 def test_empty_token_with_the_rank_of_another_is_refused() -> None:
     with pytest.raises(fastbpe.VocabularyError, match="the same rank 256"):
         Tokenizer.from_ranks({**BYTES, b"ab": 256, b"": 256}, pattern=None)

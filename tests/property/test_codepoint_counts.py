@@ -215,6 +215,17 @@ def test_counts_take_every_option_that_training_has() -> None:
             count(LINES, **{name: "1"})
 
 
+@pytest.mark.parametrize("mode", ["codepoint", "unigram"])
+def test_counts_of_lines_and_of_sentences_with_counts_can_be_added(mode: Any, tmp_path: Path) -> None:
+    lines, sentences = (count_pieces(source, mode=mode, progress=False) for source in (["a b\na b"], {"a b": 2}))
+    assert lines == sentences
+    assert lines + sentences == sentences + lines == 2 * lines
+    for number, counts in enumerate((lines, sentences)):
+        counts.save(tmp_path / f"{number}.pieces")
+    PieceCounts.merge(tmp_path, tmp_path / "sum", progress=False)
+    assert PieceCounts.load(tmp_path / "sum") == 2 * lines
+
+
 def test_counts_made_with_other_options_are_refused() -> None:
     counts = count(LINES)
     for options, name in (

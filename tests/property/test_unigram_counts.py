@@ -12,9 +12,10 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, OptionError, PieceCounts, TrainingError, count_pieces
+from fastbpe._core.train.sentence_store import SentenceStore
 from fastbpe.errors import SpecError
 from fastbpe.formats import piece_counts_file as counts_format
-from fastbpe.training import counting_threads, unigram
+from fastbpe.training import counting_threads, sentences, unigram
 from fastbpe.training.codepoint_counts import COUNTING_NAMES
 from helpers.random_training import (
     Options,
@@ -254,3 +255,13 @@ def test_spilled_words_equal_words_in_memory() -> None:
     spilled = count(iter(lines), num_threads=2, max_memory_bytes=1 << 19)
     assert spilled == whole
     assert spilled._plain().words == whole._plain().words
+
+
+def test_empty_sentences_of_a_text_of_several_chunks_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sentences, "_ONE_CHUNK_BYTES", 0)
+    last_words = sentences.LastWords()
+    for _ in range(9):
+        store = SentenceStore()
+        store.append(b"", 1)
+        last_words.take(store, 1)
+    assert len(last_words._stores) == 1

@@ -49,9 +49,11 @@ class Counting(NamedTuple):
     seed: int
 
 
-def check_options(options: Mapping[str, Any], on_error: str) -> PieceCounts:
+def check_options(options: dict[str, Any], on_error: str) -> PieceCounts:
     """Check the options of counting before any task starts. Returns empty counts with these options."""
     check_choices(on_error, "strict")
+    if isinstance(names := options.get("special_tokens"), Iterator):
+        options["special_tokens"] = [*names]  # each task reads them, too
     return count_pieces(iter(()), progress=False, **options)
 
 

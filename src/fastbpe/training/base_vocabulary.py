@@ -72,6 +72,8 @@ class BaseVocabulary:
         if self.model is None:
             return Model(tokens=tokens, pattern=options.pattern, special_tokens=at_end, training=report)
         model = self.model
+        # The empty token keeps its id, but renumbered() drops it.
+        empty = {key: part for key, part in model.huggingface.items() if key == "empty_token"}
         packed_merges = b""
         if model.merges_rule != "ranks":
             triples = [(left, right, len(self.tokens) + i) for i, (left, right, _) in enumerate(merges)]
@@ -85,8 +87,7 @@ class BaseVocabulary:
             tables=None,
             merges=packed_merges,
             special_tokens={**model.special_tokens, **at_end},
-            # a new token may have the id of the empty token
-            huggingface={key: part for key, part in model.huggingface.items() if key != "empty_token"},
+            huggingface={**model.huggingface, **empty},
             name=None,
             fingerprint="",
             training=report,
@@ -172,6 +173,8 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
     if base_special == "keep":
         tokens += [b""] * (base.n_vocab - len(tokens))
     else:
+        # The id of an empty token stays, too, which `tokens` lacks if it is the last one.
+        tokens += [b""] * (model_of(base).huggingface.get("empty_token", 0) + 1 - len(tokens))
         names = base.special_tokens | {token.content: token.id for token in base.added_tokens}
         moved = {name: i for name, i in sorted(names.items(), key=itemgetter(1)) if not vocabulary.has(i)}
     return BaseVocabulary(
@@ -182,7 +185,7 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
         names={*base.special_tokens, *(token.content for token in base.added_tokens), *options.special_tokens},
         moved=moved,
         vocabulary=vocabulary,
-        model=model_of(base)._replace(special_tokens=base.special_tokens),  # in the order of ids
+        model=model_of(base),
         texts=None if is_plain(base) else texts_of_base(base, options.special_tokens),
     )
 

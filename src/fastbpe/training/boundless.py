@@ -297,8 +297,9 @@ def mixed(words: Sequence[Merge], superwords: Sequence[Merge]) -> tuple[list[Mer
 
     A merge of superwords comes before a rarer merge of words.
 
-    Requires: in both lists, a token comes before the merges that use it. A merge is at most as frequent as each of
-    its two tokens, so the words of a superword are chosen before it.
+    Requires: in both lists, a token comes before the merges that use it; each merge of words makes a new token, so
+    some are left until the end. A merge is at most as frequent as each of its two tokens, so the words of a
+    superword are chosen before it.
 
     Returns:
         Merges of words, and of superwords, in the order of their ids; `merged` of each is its new id.
@@ -310,8 +311,8 @@ def mixed(words: Sequence[Merge], superwords: Sequence[Merge]) -> tuple[list[Mer
     kept: tuple[list[Merge], list[Merge]] = ([], [])
     n_ids = N_BYTES + len(words)
     i = k = 0
-    while len(new_ids) < n_ids and (i < len(words) or k < len(superwords)):
-        is_superword = k < len(superwords) and (i == len(words) or superwords[k].n > words[i].n)
+    while len(new_ids) < n_ids:
+        is_superword = k < len(superwords) and superwords[k].n > words[i].n
         merge = superwords[k] if is_superword else words[i]
         i, k = i + (not is_superword), k + is_superword
         if not new_ids.keys() >= {merge.left, merge.right}:

@@ -163,7 +163,7 @@ class CodePointBase:
         new = [*learned, *new_characters]
         scores = struct.unpack(f"={model.n_pieces}f", model.scores)
         ordered = [scores[i] for i, kind in enumerate(model.types) if kind in _MERGED and scores[i] > -_MAX_SCORE]
-        lowest = min([*ordered, 0.0])
+        lowest = min(ordered, default=0.0)
         if lowest - len(new) <= -_MAX_SCORE:
             raise TrainingError(
                 f"the lowest score of base= is {lowest:g}, and floats cannot represent {len(new)} lower scores "

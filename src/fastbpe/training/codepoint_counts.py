@@ -54,8 +54,8 @@ class CountedWords:
         n_empty: int – empty sentences.
         n_too_long: int – sentences of more than max_sentence_length bytes.
         n_reserved: int – sentences with U+2585.
-        last_word: bytes or None – the word in `words` that ends the last sentence, without the byte 0xFF after
-            it; b"": no word. None: words that end a sentence have no such byte, as for a BPE model.
+        last_word: bytes or None – the word that ends the last sentence, without the byte 0xFF after it, even if it
+            was pruned; b"": no word. None: words that end a sentence have no such byte, as for a BPE model.
         pruned_characters: code point → count – characters of words that are not in `words`: they were pruned, or
             no words were counted.
         n_skipped: int – documents that were left out because they could not be read.
@@ -162,7 +162,9 @@ class WordFacts:
             raise TrainingError(f"cannot combine counts of mode={self.mode!r} with counts of mode={other.mode!r}")
         _check_same_specs(self.normalizer, other.normalizer)
         _check_same({"symbols": self.symbols}, {"symbols": other.symbols})
-        _check_same_specs(specs.make(specs.TRAINER, self.options), specs.make(specs.TRAINER, other.options))
+        # A sentence has the same words in text and in tsv.
+        mine, theirs = ({**facts.options, "input_format": ""} for facts in (self, other))
+        _check_same_specs(specs.make(specs.TRAINER, mine), specs.make(specs.TRAINER, theirs))
 
     def is_addable(self, other: WordFacts) -> bool:
         """Tell whether the words of both were counted in the same way, so that they can be added and compared."""

@@ -21,7 +21,8 @@ from fastbpe.training.codepoint_options import CodePointOptions, float32
 from fastbpe.training.sentences import UNKNOWN_CHARACTER
 
 _N_CHARACTERS_SHOWN = 10  # rare characters that a note lists
-# Options that readers of a tokenizer.json or a GGUF file set, too: a model with only these stores no training.
+# Options that readers of a tokenizer.json or a GGUF file set, too (byte_fallback and unk_id always): a model with
+# only these stores no training. (A .model looks the same if sentencepiece got these two options and no others.)
 _SAID_ELSEWHERE = {
     *("model_type", "vocab_size", "byte_fallback", "treat_whitespace_as_suffix"),
     *(f"{role}_{what}" for role in ("unk", "bos", "eos", "pad") for what in ("id", "piece")),

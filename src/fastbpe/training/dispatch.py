@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from fastbpe._utils.choices import BaseSpecial, Mode
@@ -13,6 +12,7 @@ from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.corpus.corpora import ReadingOptions, Source
 from fastbpe.errors import OptionError, TrainingError
+from fastbpe.model import PieceType
 from fastbpe.tokenizer.internals import with_roles
 from fastbpe.tokenizer.own_tokens import check_roles
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -27,6 +27,7 @@ from fastbpe.training.options import (
     SequenceRun,
     TrainingKeywords,
     UnigramRun,
+    check_special_tokens,
 )
 from fastbpe.training.piece_counts import PieceCounts
 
@@ -48,8 +49,6 @@ _NAMES_ELSEWHERE = {
     "split_pattern": "pattern",
     "show_progress": "progress",
 }
-
-_META = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}  # role → default name in code-point mode
 
 
 @overload
@@ -366,15 +365,17 @@ def _check_named(source: Any, base: object, mode: str, run: Run) -> None:
 
 def _names_of(mode: str, base: Any, options: Mapping[str, Any], counted: Iterable[PieceCounts]) -> set[str]:
     """Return the names of the special tokens that the trained tokenizer will have."""
-    meta = _META if mode in ("codepoint", "unigram") and base is None else {}
-    named = [options.get(f"{role}_piece") or name for role, name in meta.items()]
-    listed = [options.get(key) or () for key in ("special_tokens", "control_symbols")]
-    if any(isinstance(names, str) for names in listed):  # as on sentencepiece's command line
-        from fastbpe.training.codepoint_options import names_in
+    given = {**next((counts.options for counts in counted if counts.mode == mode), {}), **options}
+    names = set() if base is None else {*base.special_tokens}
+    if mode == "byte":
+        names.update(check_special_tokens(given.get("special_tokens", ())))
+    elif base is None:
+        from fastbpe.formats.sentencepiece.specs import MAX_INT32  # here, as in _check_options
+        from fastbpe.training.codepoint_counts import counting_options
 
-        listed = [names_in(names) if isinstance(names, str) else names for names in listed]
-    of_counts = [counts.special_tokens for counts in counted]
-    return {*named, *chain.from_iterable([*listed, *of_counts]), *(() if base is None else base.special_tokens)}
+        metas = counting_options({**given, "vocab_size": MAX_INT32}, mode).metas.values()
+        names.update(name for name, kind in metas if kind in (PieceType.UNKNOWN, PieceType.CONTROL))
+    return names
 
 
 def _check_options(mode: str, options: Iterable[str]) -> None:

@@ -37,7 +37,8 @@ class SequenceOptions:
             the pair that appears first in the sequences.
         min_count: int – minimum number of occurrences of a pair that is merged; 1 or more.
         max_token_length: int or None – maximum length of a token in symbols; None: no limit.
-        special_tokens: names of special tokens, which count towards vocab_size and have the last ids.
+        special_tokens: names of special tokens, which count towards vocab_size and have the last ids. A name that
+            is given twice counts once.
 
     Raises:
         TrainingError: a value is out of range.
@@ -58,7 +59,7 @@ class SequenceOptions:
                 put(name, integer(name, getattr(self, name)))
         if not 1 <= self.base_size <= MAX_BASE_SIZE:
             raise TrainingError(f"base_size={self.base_size}: must be the number of symbols, 1 to {MAX_BASE_SIZE}")
-        names = self.special_tokens or ()
+        names: object = self.special_tokens
         if isinstance(names, (str, Mapping)) or not isinstance(names, Iterable):
             raise TypeError(
                 f"special_tokens must be a list of names, not {type(names).__name__}: their ids come after the "

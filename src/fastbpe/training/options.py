@@ -264,9 +264,9 @@ class Run(NamedTuple):
         """Tell whether the source is a mapping of names to sources."""
         return self.parity is not None or self.weights is not None
 
-    def weight(self, name: str | None) -> int:
-        """Return the factor by which the counts of a source are multiplied. name: None for the only source."""
-        return 1 if self.weights is None or name is None else self.weights[name]
+    def weight(self, name: Any) -> int:
+        """Return the factor by which the counts of a source are multiplied. name: None without weights."""
+        return 1 if self.weights is None else self.weights[name]
 
 
 def whole_number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int:

@@ -58,6 +58,13 @@ def counted_by_tasks(parts: Sequence[Sequence[str]], options: dict[str, Any], rn
     return counts_of_rows(rows, check_options(options, "raise"))
 
 
+def test_tasks_cut_at_the_special_tokens_of_an_iterator() -> None:
+    options: dict[str, Any] = {"pattern": None, "special_tokens": iter(["<x>"])}
+    empty = check_options(options, "raise")
+    rows = count_texts([pyarrow.table({"text": ["a<x>b"]})], Counting("text", options, False, 1, 0), 0, "")
+    assert dict(counts_of_rows(rows, empty)) == {b"a": 1, b"b": 1}
+
+
 def test_runs_of_words_of_parts_are_those_of_the_whole() -> None:
     rng = random.Random(SEED)
     pieces = counted_by_tasks(divided(TEXTS, rng), {"pattern": "gpt2"}, rng)

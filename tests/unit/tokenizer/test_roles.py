@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -69,6 +69,31 @@ def test_control_symbols_given_as_text_may_have_roles() -> None:
     assert (tokenizer.roles["cls"], tokenizer.roles["sep"]) == ("<a,b>", "<sep>")
     with pytest.raises(SpecialTokenError, match="'b', is not a special token of this tokenizer; add it with"):
         fastbpe.train(["ab"], mode="codepoint", vocab_size=12, control_symbols="abc", roles={"cls": "b"})
+
+
+@pytest.mark.parametrize("mode", ["codepoint", "unigram"])
+def test_symbols_of_counted_words_may_have_roles(mode: Literal["codepoint", "unigram"]) -> None:
+    counts = fastbpe.count_pieces(
+        ["ab ab abc"], mode=mode, control_symbols=["<cls>"], unk_piece="[UNK]", progress=False
+    )
+    roles = {"cls": "<cls>", "unk": "[UNK]"}
+    tokenizer = fastbpe.train(counts, vocab_size=11, hard_vocab_limit=False, roles=roles, progress=False)
+    assert roles.items() <= tokenizer.roles.items()
+
+
+@pytest.mark.parametrize("options", [{}, {"pad_id": 3, "user_defined_symbols": ["<pad>"]}])
+def test_piece_that_is_no_special_token_gets_no_role_before_learning(options: dict[str, Any]) -> None:
+    done = []
+    with pytest.raises(SpecialTokenError, match="the token of pad, '<pad>', is not a special token"):
+        fastbpe.train(
+            ["ab ab abc"],
+            mode="codepoint",
+            vocab_size=12,
+            roles={"pad": "<pad>"},
+            progress=lambda *numbers: done.append(numbers),
+            **options,
+        )
+    assert not done
 
 
 def test_special_tokens_from_an_iterator_may_have_roles() -> None:

@@ -112,6 +112,8 @@ def test_sources_may_be_files_and_counts(tmp_path: pathlib.Path) -> None:
     counted = {name: fastbpe.count_pieces(texts, mode="codepoint") for name, texts in TEXTS.items()}
     points = fastbpe.train(counted, vocab_size=40, weights={"de": 2})
     assert points.vocab == fastbpe.train(repeated(de=2), vocab_size=40, mode="codepoint").vocab
+    sentences: Any = {"en": TEXTS["en"], "de": dict.fromkeys(TEXTS["de"], 1)}
+    assert fastbpe.train(sentences, vocab_size=40, weights={"de": 2}, mode="codepoint").vocab == points.vocab
 
 
 def test_parity_reads_counts_files_and_special_tokens(tmp_path: pathlib.Path) -> None:

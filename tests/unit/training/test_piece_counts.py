@@ -214,6 +214,13 @@ def test_first_bad_document_is_named_for_any_number_of_threads() -> None:
                 count(source, num_threads=num_threads)
 
 
+def test_source_is_not_read_to_its_end_after_an_error() -> None:
+    documents = iter([b"\xff" * counting_threads.BATCH_UNITS] * 99)
+    with pytest.raises(ValueError, match="document 0"):
+        count_pieces(documents, num_threads=1, progress=False)
+    assert len([*documents]) > 90
+
+
 def test_late_thread_still_reports_the_first_bad_batch() -> None:
     class Late(counting_threads.CountingThreads[Any]):
         def _count(self, counter: Any, batch: counting_threads.Batch) -> None:

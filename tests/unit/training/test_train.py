@@ -224,6 +224,15 @@ def test_reason_why_there_is_no_text_names_pruning_or_the_base(tmp_path: Path) -
     assert fastbpe.train(pruned, base=base, vocab_size="+1", progress=False).training_report["n_pruned"] == 1
 
 
+def test_base_that_puts_a_space_before_texts_needs_no_special_tokens(tmp_path: Path) -> None:
+    train(["ab"], n_merges=1, pattern="gpt2").export(tmp_path / "tokenizer.json")
+    model = json.loads((tmp_path / "tokenizer.json").read_bytes())
+    model["pre_tokenizer"]["add_prefix_space"] = True
+    (tmp_path / "tokenizer.json").write_text(json.dumps(model))
+    base = fastbpe.load(tmp_path / "tokenizer.json")
+    assert fastbpe.train(["bb"], base=base, vocab_size="+1", progress=False).vocab[257:] == [b" b"]
+
+
 def test_base_may_have_a_special_token_of_a_byte_that_it_lacks(tmp_path: Path) -> None:
     (tmp_path / "vocab.json").write_text('{"a": 0, "b": 1, "|": 2}')
     (tmp_path / "merges.txt").write_text("#version: 0.2\n")
@@ -572,7 +581,7 @@ def test_source_of_wrong_type_raises(source: Any) -> None:
 # Options.
 
 
-@pytest.mark.parametrize("names", ["<a>", {"<a>": 4}, 5])
+@pytest.mark.parametrize("names", ["<a>", {"<a>": 4}, 5, None])
 def test_special_tokens_of_integers_must_be_a_list_of_names(names: Any) -> None:
     with pytest.raises(TypeError, match=f"special_tokens must be a list of names, not {type(names).__name__}"):
         fastbpe.train([[1, 2]], mode="ids", base_size=3, vocab_size=5, special_tokens=names)
