@@ -58,6 +58,18 @@ def pieces_of_peer(made: dict[str, Any], texts: list[str]) -> Counter[bytes]:
     return counts
 
 
+def test_tokens_after_an_added_token_have_the_ids_of_tokenizers(tmp_path: Path) -> None:
+    path, text = tmp_path / "tokenizer.json", "xy<t>ab"
+    fastbpe.train(["ab ab"], vocab_size=257, progress=False).export(path)
+    base = json.loads(path.read_bytes())
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "special"), False)
+    base["added_tokens"] = [{"id": 257, "content": "<t>", "normalized": True, **flags}]
+    path.write_text(json.dumps(base))
+    extended = extend(["xyxy<t>"], fastbpe.load(path), "+1")
+    extended.export(path)
+    assert extended.encode(text) == tokenizers.Tokenizer.from_file(str(path)).encode(text).ids == [258, 257, 256]
+
+
 def test_pieces_equal_tokenizers() -> None:
     n_with_names = 0
     for number in rounds(100, 2000):

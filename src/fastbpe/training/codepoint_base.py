@@ -35,7 +35,6 @@ _FREE = {
     "shuffle_input_sentence",
 }  # fmt: skip
 _MAX_SCORE = 1 << 24  # from here on, neighbouring floats are more than 1 apart
-_MERGED = (PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUSED)
 
 
 class CodePointBase:
@@ -162,8 +161,7 @@ class CodePointBase:
         model = self.model
         new = [*learned, *new_characters]
         scores = struct.unpack(f"={model.n_pieces}f", model.scores)
-        ordered = [scores[i] for i, kind in enumerate(model.types) if kind in _MERGED and scores[i] > -_MAX_SCORE]
-        lowest = min(ordered, default=0.0)
+        lowest = min((score for score in scores if score > -_MAX_SCORE), default=0.0)
         if lowest - len(new) <= -_MAX_SCORE:
             raise TrainingError(
                 f"the lowest score of base= is {lowest:g}, and floats cannot represent {len(new)} lower scores "

@@ -198,8 +198,7 @@ def _texts_of_words(options: ByteOptions, tokens: Sequence[bytes], members: byte
     )
     return replace(
         texts,
-        # Otherwise, `count_texts` would cut long documents within runs.
-        splitter=composite.Uncut(texts.splitter) if texts.splitter.cuttable else texts.splitter,
+        splitter=composite.Uncut(texts.splitter),  # otherwise, `count_texts` would cut long documents within runs
         cut=_before_last_line_end if is_cut else None,
         divide=_cut_before_line_ends if is_cut else None,
     )
@@ -269,7 +268,8 @@ def check_runs(
     runs: PieceCounts, base: Tokenizer | None, superwords: Superwords, special_tokens: Iterable[str]
 ) -> None:
     """Raise TrainingError if runs were counted with another base, or with other options or special tokens."""
-    name = (runs.runs_of or "").partition(_CUT)[0].removesuffix(NEIGHBOURS)
+    assert runs.runs_of is not None
+    name = runs.runs_of.partition(_CUT)[0].removesuffix(NEIGHBOURS)
     if base is None or name != name_of_runs(base, superwords) or runs.pattern != superwords.pattern:
         raise TrainingError(
             "these runs do not fit base= and superwords=. Pass as base= the tokenizer with which they were "
@@ -289,7 +289,8 @@ def level_of_runs(runs: PieceCounts) -> int:
 
     Raises TrainingError: the counts are neighbours, or runs of another text than the neighbours that cut them.
     """
-    name, is_cut, facts = (runs.runs_of or "").partition(_CUT)
+    assert runs.runs_of is not None
+    name, is_cut, facts = runs.runs_of.partition(_CUT)
     if name.endswith(NEIGHBOURS):
         raise TrainingError(
             "these counts are neighbours, not runs: count the runs with count_pieces(…, neighbours=these), "
@@ -378,9 +379,10 @@ def texts_of_stage(first: Tokenizer, options: ByteOptions, superwords: Superword
 def by_lines(texts: BaseTexts, superwords: Superwords, names: Collection[str]) -> BaseTexts:
     """Make each line a separate text, if the superwords are learned from lines.
 
-    Args:
-        names: tokens that cut the text before it is split. If one contains a line feed, long
-            documents are not read in parts.
+    Long documents are then read in parts, unless the base changes texts (it may put a space before each), or a name
+    has a line feed.
+
+    names: tokens that cut the text before it is split.
     """
     if superwords.documents != "lines":
         return texts

@@ -301,6 +301,7 @@ def test_error_of_the_source_is_passed_on() -> None:
         ({"user_defined_symbols": ["<unk>"]}, "'<unk>' is the unknown piece"),
         ({"user_defined_symbols": [""]}, "empty"),
         ({"user_defined_symbols": ["a"], "required_chars": "a"}, "'a' is two pieces"),
+        ({"user_defined_symbols": ["a"], "required_chars": "a", "bos_id": 900}, "'a' is two pieces"),
         ({"required_chars": "a b"}, "required_chars= contains ' '"),
         ({"unk_id": -1}, "unk_id=-1"),
         ({"bos_id": 0}, "bos_id=0"),

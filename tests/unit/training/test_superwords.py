@@ -10,6 +10,7 @@ import pytest
 
 import fastbpe
 from fastbpe import Superwords, Tokenizer, TrainingError, TrainingWarning, train
+from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe.cli.command_line import main
 from fastbpe.model import Model, pack_merges
 
@@ -108,6 +109,43 @@ def test_a_base_keeps_its_ids_and_gets_superwords() -> None:
     assert extended.training_report["base"] == base.fingerprint
     with pytest.raises(TrainingError, match="already has superwords"):
         learned(start=None, vocab_size="+1", base=extended)
+
+
+def changed_base(folder: Path, **changes: Any) -> Tokenizer:
+    """Return a byte-level tokenizer with other members of its tokenizer.json."""
+    train(["ab"], vocab_size=257, pattern="gpt2").export(folder / "tokenizer.json")
+    document = json.loads((folder / "tokenizer.json").read_bytes())
+    (folder / "tokenizer.json").write_text(json.dumps({**document, **changes}))
+    return fastbpe.load(folder / "tokenizer.json")
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
+def test_superwords_cross_the_pre_tokenizers_of_the_base(tmp_path: Path) -> None:
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    steps = [{"type": "Digits", "individual_digits": True}, byte_level]
+    base = changed_base(tmp_path, pre_tokenizer={"type": "Sequence", "pretokenizers": steps})
+    extended = train(["ab12"], vocab_size="+2", base=base, superwords=Superwords(pattern=None))
+    assert extended.vocab[258:] == [b"ab12"]
+    assert extended.encode("ab12") == [258]
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
+def test_superword_is_no_special_token_that_normalization_spells(tmp_path: Path) -> None:
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    special = {"id": 257, "content": "<s>", "special": True, **flags}
+    base = changed_base(tmp_path, normalizer={"type": "NFKC"}, added_tokens=[special])
+    extended = train(["\uff1cs\uff1e"], vocab_size="+2", base=base, superwords=Superwords(pattern=None))
+    assert extended.vocab[257:] == [b"<s>", b"<s"]
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
+def test_base_of_superwords_may_lack_a_byte_that_no_text_has(tmp_path: Path) -> None:
+    names = [name for byte, name in bytes_to_unicode().items() if byte != 0xC0]
+    (tmp_path / "vocab.json").write_text(json.dumps({name: i for i, name in enumerate([*names, "ab"])}))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\na b\n")
+    base = fastbpe.load(tmp_path, pattern="gpt2")
+    extended = train(["ab ab"], vocab_size="+1", base=base, superwords=Superwords(pattern=None))
+    assert extended.vocab[256:] == [b" ab"]
 
 
 def test_files_hold_superwords(tmp_path: Path) -> None:

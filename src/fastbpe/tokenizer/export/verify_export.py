@@ -300,9 +300,8 @@ def _changed_token(one: Exportable, other: Exportable) -> str:
         return ""
     for name in special.keys() - one.special_tokens.keys():
         return f"{name!r} ({special[name]}) is not a special token, but is one"
-    for i, (token, found) in enumerate(
-        zip(one._family.vocabulary.tokens(), other._family.vocabulary.tokens(), strict=False)
-    ):
+    # `vocab` has added tokens, too: a file may list one among the ordinary tokens only to keep its id.
+    for i, (token, found) in enumerate(zip(one.vocab, other.vocab, strict=False)):
         if token != found:
             return f"the token {i} is {token!r:.60}, but {found!r:.60}"
     return "" if one.n_vocab == other.n_vocab else f"there are {one.n_vocab} ids, but {other.n_vocab}"
