@@ -256,6 +256,8 @@ def test_counts_made_with_other_options_are_refused() -> None:
     [
         ({"options": {"split_digits": "maybe"}}, "no valid 'options'"),
         ({"normalizer": {"colour": 1}}, "unknown option 'colour'"),
+        ({"normalizer": {"add_dummy_prefix": {}}}, "or 'normalizer': add_dummy_prefix={}: must be"),
+        ({"normalizer": {"name": "\ud800"}}, r"name='\\ud800': must be text"),
         ({"symbols": [5]}, "no valid 'symbols'"),
         ({"numbers": dict.fromkeys(counts_format.SENTENCE_NUMBERS, "x")}, "no valid 'n_sentences'"),
         ({"characters": b"\0\0\0\0"}, "do not match"),

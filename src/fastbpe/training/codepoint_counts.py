@@ -22,7 +22,7 @@ from fastbpe.errors import FormatError, OptionError, SpecError, TrainingError
 from fastbpe.formats.piece_counts_file import SENTENCE_NUMBERS, Words
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import Spec
-from fastbpe.training.codepoint_options import NAMES, CodePointOptions
+from fastbpe.training.codepoint_options import NAMES, CodePointOptions, parsed
 
 BOUNDARY = 0x1F  # code point by which the counter replaces symbols; no piece contains it
 #: Options of the trainer that counting takes over unchanged.
@@ -127,19 +127,19 @@ class WordFacts:
         Raises:
             FormatError: an option is unknown or has an invalid value, or a stored character or count is invalid.
         """
-        try:
-            CodePointOptions.of({**words.options, "vocab_size": specs.MAX_INT32})
-        except SpecError as error:
-            raise FormatError(f"{where}: its header has no valid 'options': {error}") from None
         if unknown := next((name for name in words.normalizer if name not in specs.NORMALIZER), None):
             raise FormatError(f"{where}: its normalizer has the unknown option {unknown!r}")
-        normalizer = {**words.normalizer, "precompiled_charsmap": bytes(words.charsmap)}
+        try:
+            CodePointOptions.of({**words.options, "vocab_size": specs.MAX_INT32})
+            rules = {name: parsed(name, specs.NORMALIZER[name], value) for name, value in words.normalizer.items()}
+        except SpecError as error:
+            raise FormatError(f"{where}: its header has no valid 'options' or 'normalizer': {error}") from None
         codes, counts = array("I", bytes(words.characters)), array("q", bytes(words.character_counts))
         if any(code > 0x10FFFF for code in codes) or any(count < 1 for count in counts):
             raise FormatError(f"{where}: its section 'characters' has an invalid character, or a count below 1")
         return cls(
             options=words.options,
-            normalizer=specs.make(specs.NORMALIZER, normalizer),
+            normalizer=specs.make(specs.NORMALIZER, {**rules, "precompiled_charsmap": bytes(words.charsmap)}),
             symbols=tuple(words.symbols),
             numbers=words.numbers,
             characters=dict(zip(codes, counts, strict=True)),

@@ -97,10 +97,10 @@ class CodePointOptions:
         for given, value in options.items():
             name = "name" if given == "normalization_rule_name" else given
             if name == "denormalization_rule_tsv":
-                path = _parsed(given, specs.NORMALIZER["normalization_rule_tsv"], value)
+                path = parsed(given, specs.NORMALIZER["normalization_rule_tsv"], value)
                 denormalizing = _rules_of_file(path, {}) if path else {}
             elif name in specs.TRAINER:
-                trainer[name] = _parsed(name, specs.TRAINER[name], value)
+                trainer[name] = parsed(name, specs.TRAINER[name], value)
             elif name in specs.NORMALIZER and name != "precompiled_charsmap":
                 if normalizer is not None:
                     raise SpecError(
@@ -109,7 +109,7 @@ class CodePointOptions:
                         + given,
                         "INVALID_ARGUMENT",
                     )
-                rules[name] = _parsed(given, specs.NORMALIZER[name], value)
+                rules[name] = parsed(given, specs.NORMALIZER[name], value)
             else:
                 raise SpecError(
                     f"{given!r} is not an option of training in codepoint or unigram mode",
@@ -139,7 +139,7 @@ class CodePointOptions:
         )
 
 
-def _parsed(name: str, option: Option, value: Any) -> Any:
+def parsed(name: str, option: Option, value: Any) -> Any:
     """Convert the value of an option into Python's type for its kind.
 
     Args:
@@ -257,8 +257,8 @@ def checked_trainer(values: Mapping[str, Any], base: Spec) -> Spec:
 
     Raises SpecError: a value is invalid.
     """
-    parsed = {name: _parsed(name, specs.TRAINER[name], value) for name, value in values.items()}
-    spec = specs.make(specs.TRAINER, parsed, base.unknown)
+    checked = {name: parsed(name, specs.TRAINER[name], value) for name, value in values.items()}
+    spec = specs.make(specs.TRAINER, checked, base.unknown)
     _check_model_type(spec, ("bpe",))
     _check(spec)
     return spec

@@ -379,8 +379,8 @@ def texts_of_stage(first: Tokenizer, options: ByteOptions, superwords: Superword
 def by_lines(texts: BaseTexts, superwords: Superwords, names: Collection[str]) -> BaseTexts:
     """Make each line a separate text, if the superwords are learned from lines.
 
-    Long documents are then read in parts, unless the base changes texts (it may put a space before each), or a name
-    has a line feed.
+    Long documents are then read in parts, unless the base changes texts (it may put a space before each), or a
+    name has a line feed.
 
     names: tokens that cut the text before it is split.
     """

@@ -78,6 +78,10 @@ def test_runs_say_whose_words_they_are(words: Tokenizer) -> None:
     assert count_pieces(TEXTS).runs_of is None
 
 
+def test_texts_without_words_have_no_runs(words: Tokenizer) -> None:
+    assert not fastbpe.count_pieces(["", "1 2"], superwords=words, progress=False)
+
+
 def test_words_alone_are_a_tokenizer_that_files_hold(words: Tokenizer, tmp_path: Path) -> None:
     words.save(tmp_path / "words.fbpe")
     loaded = fastbpe.load(tmp_path / "words.fbpe")

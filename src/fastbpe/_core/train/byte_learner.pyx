@@ -348,7 +348,10 @@ cdef class Learner(MergeLearner):
 
 
 cdef int check_counts(PieceTable counter) except -1:
-    """Raise OverflowError if the number of all symbols could pass 2**63 - 1; this also bounds each pair count."""
+    """Raise OverflowError if the number of all symbols could pass 2**63 - 1; this also bounds each pair count.
+
+    An empty piece counts as a symbol, so this bounds the number of pieces, too.
+    """
     cdef int64_t remaining = INT64_MAX
     cdef size_t w
     cdef PieceCount* piece

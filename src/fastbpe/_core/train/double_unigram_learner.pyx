@@ -122,7 +122,7 @@ cdef class DoubleUnigramLearner:
                 raise MemoryError("more than 2**32 - 2 bytes of pieces; lower seed_size=")
             ends.data.as_uints[i - 1] = <uint32_t> at
         self._trie = Trie(
-            bytearray(b"".join(pieces[1:]) or b"\0"), ends, array.array("I", range(1, n)),
+            bytearray(b"".join(pieces[1:])), ends, array.array("I", range(1, n)),
             array.array("f", bytes(4 * (n - 1))),
         )
         self._segmenting.units = self._trie.units

@@ -333,13 +333,12 @@ cdef class PieceTable:
             n_entries *= 4 if n_entries < FOURFOLD_BELOW_ENTRIES else 2
         while (self._n_long + GROUP_PIECES) * 2 > n_slots:
             n_slots *= 2
-        # An empty table has nothing to spill, so it grows even beyond the limit.
-        if self._limit and self.n_pieces and _used_bytes(self) + (
+        if self._limit and _used_bytes(self) + (
             (n_entries - self._n_entries) * sizeof(CountedPiece) + (n_slots - self._n_slots) * sizeof(LongSlot)
         ) > self._limit:
             with gil:
                 self._spill(self)
-            return 0
+            return 0  # even the smallest tables have space for a group
         if n_entries > self._n_entries:
             self._resize_short_table(n_entries)
         if n_slots > self._n_slots:

@@ -180,7 +180,7 @@ def cut_runs(PieceTable runs not None, PieceTable out not None, NeighbourCounts 
 
     runs: PieceTable – runs that a RunCounter counted without neighbours.
     out: PieceTable – receives the parts of two ids or more, with their counts.
-    neighbours: NeighbourCounts – all 0; receives the counts of the neighbours in the runs.
+    neighbours: NeighbourCounts – all 0; receives the counts of the neighbours in the runs, but not their ids.
     """
     cdef size_t i, k, n, first
     cdef const uint8_t* key
