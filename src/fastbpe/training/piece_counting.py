@@ -194,7 +194,7 @@ def count_source(
         raise TrainingError("the source is counted already, so there is nothing to count; pass it to train")
     if isinstance(source, Mapping):
         reading.check_unused()
-        with reporter.phase("counting", 0):
+        with reporter.phase("counting", 0):  # every call reports the phase, even without work
             return PieceCounts(source, pattern=pattern, special_tokens=special_tokens)
     resolved = resolve_pattern(pattern)[1]
     if of_base is None:

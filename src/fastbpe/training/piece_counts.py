@@ -155,7 +155,8 @@ class PieceCounts(Mapping[bytes, int]):
         return iter([piece for piece, _ in self._table.items()])
 
     def __getitem__(self, piece: bytes | str) -> int:
-        number = self._table.count_of(to_utf8(piece) if isinstance(piece, str) else bytes(piece))
+        key: object = to_utf8(piece) if isinstance(piece, str) else piece
+        number = self._table.count_of(bytes(key)) if isinstance(key, (bytes, bytearray)) else 0
         if not number:
             raise KeyError(piece)
         return number

@@ -58,6 +58,11 @@ def counted_by_tasks(parts: Sequence[Sequence[str]], options: dict[str, Any], rn
     return counts_of_rows(rows, check_options(options, "raise"))
 
 
+def test_column_of_nulls_has_rows_without_text() -> None:
+    rows = count_texts([pyarrow.table({"text": pyarrow.nulls(2)})], Counting("text", {}, True, 1, 0), 0, "")
+    assert counts_of_rows(rows, check_options({}, "skip")).n_skipped == 2
+
+
 def test_tasks_cut_at_the_special_tokens_of_an_iterator() -> None:
     options: dict[str, Any] = {"pattern": None, "special_tokens": iter(["<x>"])}
     empty = check_options(options, "raise")

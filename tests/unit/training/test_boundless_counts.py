@@ -138,6 +138,10 @@ def test_words_alone_are_a_tokenizer_that_files_hold(words: Tokenizer, tmp_path:
             "counts of runs cannot be a named source: add up the counts",
         ),
         (
+            lambda words, runs: train({"a": runs}, vocab_size=300, superwords="words", weights={}),
+            "counts of runs cannot be a named source: add up the counts",
+        ),
+        (
             lambda words, runs: count_pieces(TEXTS, superwords=words, mode="codepoint"),
             "available only with mode='byte'",
         ),

@@ -214,6 +214,14 @@ def test_first_bad_document_is_named_for_any_number_of_threads() -> None:
                 count(source, num_threads=num_threads)
 
 
+@pytest.mark.parametrize("key", [5, 1 << 60, None, 1.5, (1,)])
+def test_key_of_another_type_is_no_piece(key: Any) -> None:
+    counts = PieceCounts({"low": 5})
+    assert key not in counts
+    with pytest.raises(KeyError):
+        counts[key]
+
+
 def test_source_is_not_read_to_its_end_after_an_error() -> None:
     documents = iter([b"\xff" * counting_threads.BATCH_UNITS] * 99)
     with pytest.raises(ValueError, match="document 0"):

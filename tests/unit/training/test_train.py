@@ -224,6 +224,12 @@ def test_reason_why_there_is_no_text_names_pruning_or_the_base(tmp_path: Path) -
     assert fastbpe.train(pruned, base=base, vocab_size="+1", progress=False).training_report["n_pruned"] == 1
 
 
+def test_counting_for_a_base_takes_its_special_tokens_once() -> None:
+    base = train(["ab<s>"], n_merges=1, pattern="gpt2", special_tokens=["<s>"])
+    counts = fastbpe.count_pieces(["ab<s><t>"], base=base, special_tokens=["<s>", "<t>"], progress=False)
+    assert (dict(counts), counts.special_tokens) == ({b"ab": 1}, ("<s>", "<t>"))
+
+
 def test_base_that_puts_a_space_before_texts_needs_no_special_tokens(tmp_path: Path) -> None:
     train(["ab"], n_merges=1, pattern="gpt2").export(tmp_path / "tokenizer.json")
     model = json.loads((tmp_path / "tokenizer.json").read_bytes())
