@@ -224,6 +224,18 @@ def test_counts_of_lines_and_of_sentences_with_counts_can_be_added(mode: Any, tm
         counts.save(tmp_path / f"{number}.pieces")
     PieceCounts.merge(tmp_path, tmp_path / "sum", progress=False)
     assert PieceCounts.load(tmp_path / "sum") == 2 * lines
+    count_pieces(["c"], mode=mode, progress=False).save(tmp_path / "2.pieces")
+    PieceCounts.merge(tmp_path, tmp_path / "sum", min_count=2, progress=False)
+    words = PieceCounts.load(tmp_path / "sum")._words
+    assert words is not None
+    assert words.characters == {ord("\u2581"): 1, ord("c"): 1}  # of the dropped word, and of no other
+
+
+def test_training_may_name_the_format_and_the_rules_that_counts_have_by_default() -> None:
+    options: Any = {"mode": "codepoint", "vocab_size": 20, "hard_vocab_limit": False, "progress": False}
+    again: Any = {"input_format": "text", "normalization_rule_name": ""}
+    counts = count(["low lower"])
+    assert fastbpe.train(counts, **options, **again).vocab == fastbpe.train(counts, **options).vocab
 
 
 def test_counts_made_with_other_options_are_refused() -> None:

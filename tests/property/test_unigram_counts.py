@@ -265,3 +265,10 @@ def test_empty_sentences_of_a_text_of_several_chunks_take_no_memory(monkeypatch:
         store.append(b"", 1)
         last_words.take(store, 1)
     assert len(last_words._stores) == 1
+
+
+def test_counts_without_sentences_have_no_last_word() -> None:
+    counts, none = (count_pieces([text], mode="unigram", progress=False) for text in ("a b", ""))
+    for both in (counts + none, none + counts):
+        assert both._words is not None
+        assert both._words.last_word == "\u2581b".encode()

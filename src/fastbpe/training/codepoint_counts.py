@@ -113,7 +113,7 @@ class WordFacts:
             given: names of the caller's options.
         """
         return cls(
-            options={name: options.trainer[name] for name in given if name in options.trainer.values},
+            options={name: options.trainer[name] for name in given},
             normalizer=options.normalizer,
             symbols=symbols_of(options),
             numbers={name: getattr(counted, name) for name in SENTENCE_NUMBERS},

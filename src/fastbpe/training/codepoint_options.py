@@ -305,7 +305,7 @@ def _check(trainer: Spec) -> None:
         )
     for name, (low, high) in _RANGES.items():
         value = trainer[name]
-        if not float32(low) <= value <= high:  # a float was rounded to 32 bits, too
+        if not low <= value <= high:
             raise SpecError(
                 f"{name}={f'{value:.7g}' if isinstance(value, float) else value}: must be {low} to {high}",
                 f"[trainer_spec.{name}() >= {low} && trainer_spec.{name}() <= {high}] ",

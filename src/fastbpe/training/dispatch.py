@@ -336,7 +336,7 @@ def _check_arguments(
         check_base_special(run.base_special, base, mode, superwords)
     if run.has_names:
         _check_named(source, base, mode, run)
-    elif mode != "ids" and not counted:
+    elif mode != "ids" and not counted:  # to look at one count of PieceCounts would list all pieces
         check_not_named(source)
     if roles is None:
         return

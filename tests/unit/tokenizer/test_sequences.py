@@ -231,6 +231,7 @@ def test_ids_that_are_not_integers_raise_type_error() -> None:
             "where special tokens cannot move; leave base",
         ),
         ({"base": TOKENIZER, "vocab_size": "+x"}, "put a number after the '\\+'"),
+        ({"base": TOKENIZER, "vocab_size": "+\u0663"}, "put a number after the '\\+'"),
         ({"base": TOKENIZER, "vocab_size": "+" + "9" * 5000}, "too large: the limit is 2097151"),
         ({"vocab_size": "+1"}, r"vocab_size='\+1' needs a base to add to; pass base="),
         ({"base": TOKENIZER, "vocab_size": 1 << 21}, "too large: the limit is 2097151"),
