@@ -40,7 +40,8 @@ __all__ = ["count_pieces", "encode", "write_shards"]
 _FAN_IN = 8  # results that a task adds up
 _BITS = 4  # counts come in 16 parts, so that a cell of a table stays small
 # Low bits of a result's number: its place in its table. Ray Data joins the results of a task, one for each block,
-# into few tables. The other bits, and `counting.PLACE_BITS`, leave 20 bits for the number of the table.
+# into few tables. A task with more results would read over 512 GiB, in Ray's usual blocks of 128 MiB. The other
+# bits, and `counting.PLACE_BITS`, leave 20 bits for the number of the table.
 _RESULT_BITS = 12
 _MAX_RETRIES = 3  # retries of a task, as by default in Spark
 _END_SECONDS = 60  # to wait for tasks that were cancelled

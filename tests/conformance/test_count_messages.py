@@ -36,6 +36,10 @@ TEMPLATES = {
         "{% for m in messages %}{% if loop.index0 > 3 %}{% break %}{% endif %}{% generation %}{{ m.content }}"
         "{% endgeneration %}{% endfor %}"
     ),
+    "scope": (
+        "{% set name = 'the' %}{% for m in messages %}{% generation %}{% set name = m.content %}{{ name }}"
+        "{% endgeneration %}{{ name }}{% endfor %}"
+    ),
 }
 CHATS: list[list[dict[str, Any]]] = [
     [{"role": "user", "content": "Hi"}],

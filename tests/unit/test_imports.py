@@ -1,6 +1,7 @@
 """Modules that `import fastbpe` and loading a native file leave unimported, so that every command starts fast."""
 
 import importlib
+import re
 import sys
 from pathlib import Path
 
@@ -115,6 +116,20 @@ except ImportError as error:
     assert printed.startswith(f"{module} | fastbpe's module {module} is missing, though other parts")
     assert "force-reinstall" in printed
     assert "built" not in printed
+
+
+def test_modules_that_compiled_functions_import_are_imported_by_python_modules() -> None:
+    """PyInstaller finds the imports of modules in Python only; see the hook in `_pyinstaller`."""
+    folder = Path(fastbpe.__file__).parent
+    by_suffix: dict[str, set[str]] = {}
+    for suffix, indents in (("pyx", "+"), ("py", "*")):
+        sources = "".join(file.read_text(encoding="utf-8") for file in folder.rglob(f"*.{suffix}"))
+        found = re.findall(
+            rf"^ {indents}(?:from ([\w.]+) import |import ([\w.]+)(?:$|  #))", sources, re.MULTILINE
+        )
+        by_suffix[suffix] = {"".join(names) for names in found}
+    of_functions = {name for name in by_suffix["pyx"] if not name.startswith("fastbpe.")}
+    assert {"heapq", "numbers"} <= of_functions <= by_suffix["py"]
 
 
 def test_missing_module_of_a_frozen_program_is_named_with_the_way_out() -> None:

@@ -28,14 +28,17 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 
 class GenerationTag(Extension):
-    """The block {% generation %} of transformers, which marks the assistant's text, rendered as its body."""
+    """The block {% generation %} of transformers, which marks the assistant's text, rendered as its body.
+
+    Variables that are set in it end with it.
+    """
 
     tags = {"generation"}  # noqa: RUF012 – jinja2 reads it so
 
-    def parse(self, parser: Parser) -> list[nodes.Node]:
+    def parse(self, parser: Parser) -> nodes.Node:
         """Return the body of the block."""
-        next(parser.stream)
-        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        line = next(parser.stream).lineno
+        return nodes.Scope(parser.parse_statements(("name:endgeneration",), drop_needle=True), lineno=line)
 
 
 class TooLong(Exception):
@@ -46,8 +49,10 @@ def _raise_exception(message: object) -> NoReturn:
     raise jinja2.TemplateError(str(message))
 
 
-def _tojson(value: Any, ensure_ascii: bool = False, indent: int | None = None, **options: Any) -> str:
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, **options)
+def _tojson(
+    value: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
+) -> str:
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
 def limit(seconds: int, max_bytes: int) -> None:

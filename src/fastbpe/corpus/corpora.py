@@ -288,7 +288,8 @@ def items_of(source: object) -> tuple[Iterable[Any], bool]:
                     item, "a list of str that all look like paths is read as paths; pass texts as iter(list)"
                 )
         return source, True
-    if all(_is_there(item) for item in source if isinstance(item, str)):
+    # Addresses are not looked up here: a text may be one, and no text is sent to a server.
+    if all(not is_remote(item) and _is_there(item) for item in source if isinstance(item, str)):
         name = next(item for item in source if isinstance(item, str) and not _looks_like_path(item))
         raise TrainingError(
             f"{name!r} names a file or a folder, but does not look like a path; pass pathlib.Path({name!r}) to "

@@ -74,12 +74,12 @@ def encode_sequences(
             try:
                 n_stored = sum(map(stored_size, files))
                 done = run.go(_batches(source, base_size, n_stored), files, Reporter(progress))
-            except BaseException:
+            except BaseException:  # also Ctrl-C: no later run can resume from what this one wrote
                 shutil.rmtree(sink.folder, ignore_errors=True)
                 raise
-            sink.finish({}, facts(job))
+            sink.finish(done, facts(job))
     seconds = time.perf_counter() - started
-    return FilesSummary(out, sink.n_documents, sink.n_ids, done.get("n_bytes", 0), seconds)
+    return FilesSummary(out, sink.n_documents, sink.n_ids, done["n_bytes"], seconds)
 
 
 def _batches(source: Iterable[tuple[str, Any, int]], base_size: int, n_stored: int) -> Generator[_SequenceBatch]:

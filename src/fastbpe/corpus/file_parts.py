@@ -91,7 +91,7 @@ class _PartStream(io.RawIOBase):
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         if not self._can_seek:
             raise io.UnsupportedOperation("cannot seek in a compressed file")
-        self._at = max(offset + (0, self._at, self._n)[whence], 0)
+        self._at = offset + (0, self._at, self._n)[whence]
         self._file.seek(self._start + self._at)
         return self._at
 

@@ -126,7 +126,8 @@ def _matching(path: AnyPath) -> list[AnyPath]:
     if isinstance(path, RemotePath):
         found = [*path.glob_itself()]
     else:
-        found = [Path(name) for name in glob.iglob(str(path), recursive=True) if os.path.isfile(name)]
+        names = {*glob.iglob(str(path), recursive=True)}  # a set: glob finds files again for each further `**`
+        found = [Path(name) for name in names if os.path.isfile(name)]
     return sorted(found, key=lambda path: path.parts)
 
 

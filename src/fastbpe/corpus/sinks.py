@@ -186,7 +186,7 @@ class Sink:
                         ids.write(bytes(self._n_header_bytes))
                         offsets.write(bytes(_OFFSET_BYTES))
                     yield progress
-            except BaseException:
+            except BaseException:  # also Ctrl-C, which may come before the first batch is written
                 if not self.n_ids and not self.n_documents:
                     with contextlib.suppress(OSError):  # do not hide the first error
                         self._clear()
@@ -199,7 +199,7 @@ class Sink:
         file = open(path, "r+b" if path.exists() else "w+b")  # noqa: SIM115
         try:
             yield file
-        except BaseException:
+        except BaseException:  # also Ctrl-C: the first error is raised, not the one of close()
             with contextlib.suppress(OSError):  # close() flushes again what a full disk refused before
                 file.close()
             raise

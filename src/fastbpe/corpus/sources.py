@@ -238,7 +238,9 @@ def read_stream(
     """
     if format in TABLES:
         with contextlib.ExitStack() as stack:
-            table = file if file.seekable() else stack.enter_context(spooled(file))
+            # pyarrow reads from the beginning: see below for what another program has read of standard input.
+            is_unread = file.seekable() and not file.tell()
+            table = file if is_unread else stack.enter_context(spooled(file))
             for texts, row, n_read in table_texts(table, where, format, field, errors=errors):
                 yield Stretch(texts, True, row, n_read)
         return

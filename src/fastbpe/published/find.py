@@ -35,7 +35,7 @@ from fastbpe.known_vocabularies import (
 from fastbpe.model import CodePointModel, Model
 from fastbpe.patterns import PatternLike
 
-_PART = r"[A-Za-z0-9][A-Za-z0-9._:-]*"
+_PART = r"[A-Za-z0-9][A-Za-z0-9._:-]*(?<!:)"  # with ":" inside, as in openai:gpt-4o; c:/x is a path
 _NAME = re.compile(rf"{_PART}(?:/{_PART})?")
 #: Suffixes of files; a text that ends with one is a path, not a name.
 ENDINGS = (".fbpe", ".tiktoken", ".json", ".model", ".txt", ".bpe", ".bin", ".gguf", ".safetensors")
@@ -62,8 +62,8 @@ class Found(NamedTuple):
 def is_name(text: str) -> bool:
     """Tell whether a text may be the name of a vocabulary, model or repository, and is not a file name.
 
-    >>> is_name("gpt-4o"), is_name("Qwen/Qwen2-7B"), is_name("vocab.tiktoken")
-    (True, True, False)
+    >>> is_name("gpt-4o"), is_name("Qwen/Qwen2-7B"), is_name("vocab.tiktoken"), is_name("c:/vocab")
+    (True, True, False, False)
     """
     # huggingface.co allows no ".." in a name.
     return _NAME.fullmatch(text) is not None and ".." not in text and not text.endswith(ENDINGS)

@@ -61,7 +61,7 @@ class MergeTree:
         >>> fastbpe.merge_tree(fastbpe.Tokenizer.from_merges([], pattern=None), "a").is_merged
         True
         """
-        return len(self.parts) in (0, 2) and (not self.parts or self.priority is not None)
+        return not self.parts or self.priority is not None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dicts and lists, as for JSON; bytes that are not a character become escapes.

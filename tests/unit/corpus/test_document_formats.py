@@ -30,7 +30,9 @@ def texts(path: Path, **how: Any) -> list[str]:
 
 
 def streamed(data: bytes, **how: Any) -> list[str]:
-    found = [text for stretch in read_stream(io.BytesIO(data), "<stdin>", **how) for text in stretch.documents()]
+    file = io.BytesIO(b"PAR1" + data)  # another program has read the beginning
+    file.seek(4)
+    found = [text for stretch in read_stream(file, "<stdin>", **how) for text in stretch.documents()]
     return [text if isinstance(text, str) else text.decode() for text in found]
 
 

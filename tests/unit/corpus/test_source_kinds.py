@@ -54,7 +54,11 @@ def test_list_items_that_look_like_paths_are_paths(name: str, tmp_path: Path, mo
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
-    "text", ["a text", "see *this* one", "why is that?", "a.txt\n", "x" * 1020 + ".txt", "a\0.txt", ""]
+    "text",
+    [
+        *("a text", "see *this* one", "why is that?", "a.txt\n", "x" * 1020 + ".txt", "a\0.txt", ""),
+        "nonsense://is.not/looked-up",
+    ],
 )
 def test_list_items_that_do_not_look_like_paths_are_texts(text: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)

@@ -233,6 +233,7 @@ def test_folders_and_glob_patterns_list_their_files(tmp_path: Path) -> None:
     assert found(tmp_path) == ["a.parquet", "b/1.txt", "b/2.jsonl.gz", "c.TXT", "d[1].txt"]
     assert found(str(tmp_path / "*.[pT]*")) == ["a.parquet", "c.TXT"]
     assert found(tmp_path / "**" / "*.txt") == ["b/1.txt", "d[1].txt"]
+    assert found(tmp_path / "**" / "**" / "*.txt") == ["b/1.txt", "d[1].txt"]
     assert found([tmp_path / "a.md", str(tmp_path / "d[1].txt"), tmp_path / "b"]) == [
         "a.md",
         "d[1].txt",

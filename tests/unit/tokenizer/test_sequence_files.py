@@ -146,6 +146,18 @@ def test_run_after_an_interrupted_one_begins_again(
     assert [document.tolist() for document in open_ids(out)] == [*map(tokenizer.encode, CODES)]
 
 
+def test_run_killed_at_its_end_is_finished_by_the_next(tokenizer: SequenceTokenizer, tmp_path: Path) -> None:
+    source = write(tmp_path, "a.jsonl", CODES)
+    whole = tokenizer.encode_files(source, tmp_path / "whole.bin", progress=False)
+    with (
+        mock.patch.object(encode_sequences.Sink, "move_into_place", side_effect=KeyboardInterrupt),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        tokenizer.encode_files(source, tmp_path / "out.bin", progress=False)
+    summary = tokenizer.encode_files(source, tmp_path / "out.bin", progress=False)
+    assert (summary.n_documents, summary.n_bytes) == (whole.n_documents, whole.n_bytes)
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_pipe_of_symbols_is_named(tokenizer: SequenceTokenizer, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.npy")
