@@ -223,11 +223,11 @@ class SpecError(TrainingError):
 
     Args:
         message: str – the error for users of fastbpe.
-        detail: str – end of the message of sentencepiece 0.2.3, for the drop-in.
+        detail: str – end of the message of sentencepiece 0.2.3, for the drop-in. pickle sets it later.
         code: str – name of its error code in sentencepiece.
     """
 
-    def __init__(self, message: str, detail: str, code: str = "INTERNAL") -> None:
+    def __init__(self, message: str, detail: str = "", code: str = "INTERNAL") -> None:
         super().__init__(message)
         self.detail, self.code = detail, code
 

@@ -474,7 +474,7 @@ class CodePointModel(_CodePointFields):
 
     @cached_property
     def ids(self) -> dict[bytes, int]:
-        """Dict from piece to id; of two equal pieces, the id of the one that is never found in text."""
+        """Dict from piece to id; of two equal pieces, as in sentencepiece, the id of the one that is not text."""
         ids = {piece: i for i, piece in enumerate(self.pieces)}
         if len(ids) < self.n_pieces:
             pairs = zip(self.pieces, self.types, strict=True)

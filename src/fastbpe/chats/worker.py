@@ -18,8 +18,12 @@ from fastbpe.errors import ChatError
 # machine may give it little processor time, and some systems have no limit on that.
 PATIENCE = 5
 PATIENCE_PER_RUN = 1
-# Environment variables with which Python finds its packages.
-_ENVIRONMENT = ("PATH", "HOME", "SYSTEMROOT", "APPDATA", "USERPROFILE", "PYTHONPATH")
+# Environment variables with which Python finds its libraries and packages. The worker gets no others, which may be
+# secret.
+_ENVIRONMENT = (
+    *("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "PYTHONHOME", "PYTHONPATH"),
+    *("PYTHONUSERBASE", "HOME", "APPDATA", "USERPROFILE"),  # for the packages of the user
+)
 _PROGRAM = Path(__file__).with_name("rendering.py")
 
 

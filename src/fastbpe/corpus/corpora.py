@@ -29,7 +29,7 @@ Source = Path_ | Iterable[Path_ | Document]
 
 _BATCH_SIZE = 1 << 20  # characters or bytes of a batch, which ends with the first document that reaches this size
 _PATH_SUFFIXES = (*KINDS, *PACKINGS, *REFUSED)  # a str that ends with one looks like a path
-_MAX_PATH_CHARACTERS = 1024  # a str of this length or more does not look like a path
+_MAX_PATH_CHARACTERS = 1024  # a str of this length or more does not look like a path: PATH_MAX of macOS
 # Longest path that any system accepts (Windows). A longer text is not looked up: to parse a text of megabytes as a
 # path takes longer than to count its pieces.
 _MAX_SYSTEM_PATH_CHARACTERS = 1 << 15

@@ -83,6 +83,7 @@ class _PartStream(io.RawIOBase):
         return self._can_seek
 
     def readinto(self, buffer: Any) -> int:
+        # max: a position to resume from may lie behind the end, if progress.json is damaged.
         data = self._file.read(max(min(len(buffer), self._n - self._at), 0))
         buffer[: len(data)] = data
         self._at += len(data)

@@ -95,6 +95,7 @@ class LinesBefore:
     def __call__(self, position: int) -> int:
         """Return the number of line feeds before a position of the decompressed content."""
         with self._lock:
+            # At most `position` lines end before it, so its own entry is not above this key.
             at, n = self._known[bisect_right(self._known, (position, position)) - 1]
             with opened(self._path, "text", "") as content:
                 assert content.file is not None

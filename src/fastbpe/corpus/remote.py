@@ -105,7 +105,8 @@ class RemotePath(os.PathLike[str]):
         import hashlib  # here: local files do not need it
 
         digest = hashlib.sha256(version.encode()).digest()
-        return Stat(size, int.from_bytes(digest[:6], "big"))  # 48 bits, so that two versions hardly have the same
+        # 48 bits: errors show the number, and two versions hardly have the same.
+        return Stat(size, int.from_bytes(digest[:6], "big"))
 
     def open(self, mode: str = "rb") -> IO[bytes]:
         with self._accessed() as (files, place):
@@ -185,7 +186,7 @@ class RemotePath(os.PathLike[str]):
             yield self._opened()
         except FileNotFoundError:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.url) from None
-        except (OSError, ImportError, ValueError, MemoryError):
+        except (OSError, ImportError, ValueError, MemoryError):  # not errors of a server's package
             raise
         except Exception as error:
             raise OSError(f"{self.url}: {type(error).__name__}: {error}") from error

@@ -17,7 +17,8 @@ from fastbpe._utils.named_tuples import NamedTuple
 SIGNS = {" ": "·", "\t": "→", "\n": "↵", "\r": "␍", "\x7f": "␡"} | {
     chr(code): chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n\r"
 }
-#: Characters that show nothing, although str.isprintable() is true for them.
+#: Characters that show nothing, although str.isprintable() is true for them: Unicode's property
+#: Default_Ignorable_Code_Point, and the braille pattern without dots (U+2800).
 _WITHOUT_SHAPE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )

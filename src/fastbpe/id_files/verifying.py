@@ -16,7 +16,7 @@ from fastbpe.corpus.sinks import TABLES
 from fastbpe.errors import FormatError, InvalidTokenError
 from fastbpe.id_files.blocks import KnownIds, ends_of
 from fastbpe.id_files.manifests import check_hashes, check_inputs
-from fastbpe.id_files.parts import SUFFIXES, Part, check_dtype, check_like, find_set, read_part, shard_path
+from fastbpe.id_files.parts import SUFFIXES, Part, beside, check_dtype, check_like, find_set, read_part, shard_path
 from fastbpe.id_files.reader import HasFingerprint
 
 
@@ -87,7 +87,8 @@ def verify_ids(
     for index in range(n):
         if index not in found:
             place = shard_path(output, (index, n))
-            state = "unfinished" if place.with_name(f"{place.name}.partial").exists() else "missing"
+            partial = [beside(out, ".partial") for out in (place, place.with_suffix(".idx"))]
+            state = "unfinished" if any(folder.exists() for folder in partial) else "missing"
             problems.append(f"{place}: {state}: encode shard {index} of {n}")
     parts: list[Part] = []
     ids_of_tokenizer = None if tokenizer is None else _ids_of(tokenizer)

@@ -81,8 +81,10 @@ def test_every_problem_of_a_folder_is_named(code_tokenizer: Tokenizer, shards: P
         )
     ):
         assert problems[i].startswith(f"{path}: {said}"), problems[i]
-    shard(shards, 1, ".partial").mkdir()
-    assert verify_ids(shards).problems[0].endswith("unfinished: encode shard 1 of 4")
+    for ending in (".bin.partial", ".idx.partial"):
+        shard(shards, 1).with_suffix(ending).mkdir()
+        assert verify_ids(shards).problems[0].endswith("unfinished: encode shard 1 of 4")
+        shard(shards, 1).with_suffix(ending).rmdir()
 
 
 def test_shard_whose_dtype_no_file_states_is_a_problem_among_others(shards: Path) -> None:

@@ -1,6 +1,7 @@
 """Training of word and char models."""
 
 import math
+import pickle
 import struct
 from typing import Any
 
@@ -71,8 +72,10 @@ def test_whole_vocabulary_ignores_coverage_and_vocab_size() -> None:
 
 
 def test_too_few_words_raise_spec_error() -> None:
-    with pytest.raises(SpecError, match="vocab_size=20 is too large: the text gives only 6 pieces"):
+    with pytest.raises(SpecError, match="vocab_size=20 is too large: the text gives only 6 pieces") as caught:
         learned("word", hard_vocab_limit=True)
+    copied = pickle.loads(pickle.dumps(caught.value))  # as between processes
+    assert (str(copied), vars(copied)) == (str(caught.value), vars(caught.value))
     with pytest.raises(SpecError, match="vocab_size=3 is too small: it must be at least 4, the number of pieces"):
         learned("word", vocab_size=3, control_symbols=["x"])
 

@@ -218,3 +218,16 @@ def test_frozen_program_does_not_start_itself_as_the_worker(monkeypatch: pytest.
         RenderingError, match=r"a program without Python cannot start .* trust the template, call count_messages,"
     ):
         rendered("{{ 1 }}", [{}], Limits(1, 1 << 30, 9))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+@pytest.mark.parametrize("name", ["LD_LIBRARY_PATH", "PYTHONUSERBASE"])
+def test_worker_finds_libraries_and_packages_as_the_program_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\n[ "${name}" = /folder ] && exec "{sys.executable}" "$@"\n')
+    python.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setenv(name, "/folder")
+    assert rendered("{{ a }}", [{"a": 1}], Limits(10, 1 << 30, 9)) == ["1"]
