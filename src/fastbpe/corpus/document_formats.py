@@ -32,7 +32,14 @@ _ENCODINGS = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
-_OTHER_FILES = {b"BZh91AY&SY": "bzip2", b"\xfd7zXZ\0": "xz", b"PK\3\4": "zip", b"7z\xbc\xaf\x27\x1c": "7z"}
+#: Bytes at the beginning → name, of the formats in `REFUSED`.
+_OTHER_FILES = {
+    b"BZh91AY&SY": "bzip2",
+    b"\xfd7zXZ\0": "xz",
+    b"PK\3\4": "zip",
+    b"7z\xbc\xaf\x27\x1c": "7z",
+    b"\x04\x22\x4d\x18": "lz4",
+}
 _MARKS = (BOM, *_ENCODINGS, *_OTHER_FILES)
 _MAX_LINE_BYTES = 1 << 20  # bytes of the first line that are read to recognise JSON Lines
 _MIN_WIDE_CHARACTERS = 8  # characters needed to recognise UTF-16 or UTF-32 without a byte-order mark
@@ -58,6 +65,8 @@ def named(path: AnyPath) -> tuple[str, str]:
     >>> from pathlib import Path
     >>> named(Path("a.JSONL.gz")), named(Path("a.json.zstd")), named(Path("a.jsonl.txt")), named(Path("a.md"))
     (('jsonl', '.gz'), ('json', '.zst'), ('jsonl', ''), ('', ''))
+    >>> named(Path("a.1.txt")), named(Path("a.jsonl.parquet"))
+    (('text', ''), ('parquet', ''))
     """
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packing = PACKINGS[suffixes.pop()] if suffixes and suffixes[-1] in PACKINGS else ""
@@ -142,7 +151,7 @@ def recognise(file: ReadAhead, by_name: str, field: str, where: object) -> str:
     line, _, rest = begin.partition(b"\n")
     if len(line) >= _MAX_LINE_BYTES:
         return "jsonl" if _OBJECT.match(line) else "text"
-    if by_name and not isinstance(record, dict) and _spans_lines(begin):
+    if by_name and _spans_lines(begin):
         raise FormatError(
             f"{where}: a JSON object on several lines, not one line per document; write it as one line "
             f"(jq -c . FILE), or {AS_TEXT}"

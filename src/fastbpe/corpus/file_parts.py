@@ -90,8 +90,6 @@ class _PartStream(io.RawIOBase):
         return len(data)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        if not self._can_seek:
-            raise io.UnsupportedOperation("cannot seek in a compressed file")
         self._at = offset + (0, self._at, self._n)[whence]
         self._file.seek(self._start + self._at)
         return self._at
@@ -148,7 +146,7 @@ def cuts(path: AnyPath, packing: str, separator: bytes, places: Sequence[int], s
 
 def _cut(path: AnyPath, packing: str, separator: bytes, place: int, size: int) -> int:
     n = len(separator)
-    certain = place if n == 1 else _certain(path, packing, separator, place)
+    certain = place if n == 1 else _certain(path, packing, separator, place)  # a single byte spans no position
     with unpacked(path, packing) as file:
         skip(file, certain)
         data, at = b"", certain
@@ -178,7 +176,7 @@ def _certain(path: AnyPath, packing: str, separator: bytes, place: int) -> int:
         if certain - n + 1 < first:
             return 0  # a megabyte of separators that overlap: they are counted from the left
         # a separator that begins before `certain` and ends after it
-        found = data.find(separator, max(certain - n + 1, 0) - first, certain - 1 + n - first)
+        found = data.find(separator, certain - n + 1 - first, certain - 1 + n - first)
         if found < 0:
             break
         certain = first + found

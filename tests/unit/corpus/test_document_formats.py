@@ -96,6 +96,7 @@ def test_lines_of_json_are_documents_under_every_name(
     "text",
     [
         "{ a text that begins with a brace",
+        "{ and goes on\n{ with another",
         '{"json": 1} and then prose\n',
         '{"version": 3, "file": "out.js"}\n',
         '{\n  "text": "pretty"\n}\n',
@@ -104,6 +105,7 @@ def test_lines_of_json_are_documents_under_every_name(
         "",
         "\n\n",
         "PAR1 is a word\n",
+        "a word is PAR1",
         "BZh is no archive",
     ],
 )
@@ -127,6 +129,23 @@ def test_lines_with_another_field_are_recognised_by_the_second(tmp_path: Path) -
     assert texts(tmp_path / "a.log", field="body") == ["x", "y"]
 
 
+@pytest.mark.parametrize("n", [30, 63, 64, 65, 128, 4160, 4161])
+def test_lines_are_recognised_wherever_reading_ahead_ends(tmp_path: Path, n: int) -> None:
+    """The first reads end at 64 and 4,160 bytes."""
+    path = tmp_path / "a.log"
+    for field, second, found in (
+        ("text", "", "lines"),
+        ("text", "prose", "lines"),
+        ("body", '{"text": 1}', "lines"),
+        ("body", "prose", "text"),
+        ("body", "", "text"),
+    ):
+        line = json.dumps({field: "x" * (n - 13)})
+        path.write_text(f"{line}\n{second}")
+        assert len(line) + 1 == n
+        assert format_of(path, None, "text") == ("jsonl" if found == "lines" else "text"), (field, second)
+
+
 def test_long_first_line_is_recognised(tmp_path: Path) -> None:
     text = "word " * 500_000
     (tmp_path / "a.json").write_text(json.dumps({"text": text}) + "\n" + json.dumps({"text": "b"}))
@@ -144,6 +163,8 @@ def test_long_first_line_is_recognised(tmp_path: Path) -> None:
         ('{\n  "text": "a"\n}\n', r"a\.json: a JSON object on several lines, .*jq -c \. FILE.*format=.text"),
         ('{"data":\n ["a"]}', r"a\.json: a JSON object on several lines"),
         ("some prose", r"a\.json:1: not a line of JSON: .*format=.text"),
+        ('{"data": prose}', r"a\.json:1: not a line of JSON: .*format=.text"),
+        ('{"data": 1}', r"a\.json:1: no object with a field 'text'"),
     ],
 )
 def test_json_that_is_not_lines_is_refused_with_the_way_out(
@@ -175,7 +196,13 @@ def test_tables_are_read_under_every_name(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("data", "name"),
-    [(b"BZh91AY&SY\0", "bzip2"), (b"\xfd7zXZ\0", "xz"), (b"PK\3\4", "zip"), (b"7z\xbc\xaf\x27\x1c", "7z")],
+    [
+        (b"BZh91AY&SY\0", "bzip2"),
+        (b"\xfd7zXZ\0", "xz"),
+        (b"PK\3\4", "zip"),
+        (b"7z\xbc\xaf\x27\x1c", "7z"),
+        (b"\x04\x22\x4d\x18", "lz4"),
+    ],
 )
 def test_packed_files_under_other_names_are_named(tmp_path: Path, data: bytes, name: str) -> None:
     for file in ("a.txt", "a.jsonl", "a"):

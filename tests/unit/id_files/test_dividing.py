@@ -12,6 +12,7 @@ import pytest
 
 from fastbpe import FormatError, Tokenizer, merge_shards, open_ids
 from fastbpe.corpus import file_parts
+from fastbpe.corpus.document_formats import BOM
 from fastbpe.id_files.verifying import verify_ids
 from helpers.sampling import SEED, n_rounds, some
 
@@ -68,6 +69,34 @@ def test_shards_of_one_file_are_the_whole(
             data = Path(tmp_path, f"{i}merged.bin{ending}").read_bytes()
             assert data.replace(b"merged", b"single") == Path(tmp_path, f"{i}single.bin{ending}").read_bytes()
         assert verify_ids(tmp_path / f"{i}parts.bin", inputs=tmp_path, tokenizer=code_tokenizer).problems == ()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_places_move_to_starts_of_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    generator = random.Random(seed)
+    separator = generator.choice([b"\n", b"\n\n", b"aba", b"aabaa"])
+    parts = [b"a", b"b", b"\n", BOM, separator, separator[1:]]
+    data = b"".join(generator.choices(parts, k=generator.randrange(1, 30)))
+    (tmp_path / "a.txt").write_bytes(data)
+    monkeypatch.setattr(file_parts, "_BLOCK", generator.choice([1, 2, 5, 64]))
+    monkeypatch.setattr(file_parts, "_BACK", generator.choice([8, 64]))
+    starts, at = [], 0
+    while (found := data.find(separator, at)) >= 0:
+        at = found + len(separator)
+        if not data.startswith(BOM, at):
+            starts.append(at)
+    spanned = {
+        place
+        for i in range(len(data))
+        if data.startswith(separator, i)
+        for place in range(i + 1, i + len(separator))
+    }
+    expected = [
+        next((start for start in starts if start > place or (start == place and place in spanned)), len(data))
+        for place in range(1, len(data))
+    ]
+    found_cuts = file_parts.cuts(tmp_path / "a.txt", "", separator, range(1, len(data)), len(data))
+    assert found_cuts == expected, (data, separator)
 
 
 @pytest.mark.parametrize("name", some(["a.txt", "a.txt.gz", "a.jsonl", "a.jsonl.gz", "a.parquet"], 3))
