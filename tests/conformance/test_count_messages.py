@@ -225,6 +225,34 @@ def test_harmony_is_counted_as_its_library_writes_it(messages: Any, text: str) -
     assert tokenizer.count_messages(messages, template="harmony") == len(ids)
 
 
+def test_harmony_takes_both_forms_of_calls_and_of_results() -> None:
+    call = {"name": "f", "arguments": '{"a":"x"}'}
+    chats = [
+        [{"role": "assistant", "tool_calls": [made]}, {"role": "tool", "content": "res", **answered}]
+        for made in ({"id": "1", "function": call}, {"id": "1", **call})
+        for answered in ({"tool_call_id": "1"}, {"name": "f"})
+    ]
+    assert len({harmony().count_messages(chat) for chat in chats}) == 1
+
+
+def test_harmony_shows_reasoning_after_the_last_answer() -> None:
+    """An empty message and one with calls are no answers."""
+    tokenizer = harmony()
+    thought: dict[str, Any] = {"role": "assistant", "reasoning": "hm", "content": ""}
+    n_shown = tokenizer.count_messages([thought]) - tokenizer.count_messages([{**thought, "reasoning": None}])
+    assert n_shown > tokenizer.count("hm")
+    for later, n in (
+        ({"role": "assistant", "content": "Yes"}, 0),
+        ({"role": "assistant", "content": ""}, n_shown),
+        ({"role": "assistant", "content": "I call", "tool_calls": [{"function": {"name": "f"}}]}, n_shown),
+    ):
+        found = tokenizer.count_messages([thought, later])
+        assert found - tokenizer.count_messages([{**thought, "reasoning": None}, later]) == n
+    assert tokenizer.count_messages([{**thought, "reasoning": 5}]) == tokenizer.count_messages(
+        [{**thought, "reasoning": None}]
+    )
+
+
 def test_special_tokens_in_messages_are_text_in_harmony() -> None:
     tokenizer = harmony()
     plain, special = (tokenizer.count_messages([{"role": "user", "content": text}]) for text in ("", "<|end|>"))
@@ -264,6 +292,22 @@ def test_estimate_of_tools_is_the_published_overhead(name: str, first: int) -> N
     n_tokens += 3 + tokenizer.count("unit:string:Scale") - 3 + 2 * (3 + 1) + 12
     chat = [{"role": "user", "content": "Hi"}]
     assert tokenizer.count_messages(chat, tools=TOOLS) - tokenizer.count_messages(chat) == n_tokens
+
+
+def test_estimate_takes_parts_that_are_missing() -> None:
+    tokenizer = openai("o200k_base")
+
+    def n_tokens(function: dict[str, Any], *, is_bare: bool = False) -> int:
+        return tokenizer.count_messages(CHATS[0], tools=[function if is_bare else {"function": function}])
+
+    plain = n_tokens({"name": "f", "description": ""})
+    for rest in ({}, {"description": None}, {"parameters": None}, {"parameters": {"properties": {}}}):
+        assert n_tokens({"name": "f", **rest}) == n_tokens({"name": "f", **rest}, is_bare=True) == plain
+    assert n_tokens({"name": "f", "parameters": {"properties": {"a": None}}}) == plain + 3 + 3 + tokenizer.count(
+        "a::"
+    )
+    refusal = [{"role": "assistant", "refusal": "no"}]
+    assert tokenizer.count_messages(refusal) == tokenizer.count_messages([{"role": "assistant", "content": "no"}])
 
 
 # Refusals: each tells the way out
@@ -322,6 +366,8 @@ def test_refusals_of_built_in_formats() -> None:
         ChatError, match=r"fastbpe writes harmony without tools: load the folder of a gpt-oss model"
     ):
         harmony().count_messages(CHATS[0], tools=TOOLS)
+    with pytest.raises(ChatError, match=r'messages\[0\]\["tool_calls"\]: a call must be '):
+        harmony().count_messages([{"role": "assistant", "tool_calls": [{"function": {"name": 5}}]}])
     with pytest.raises(ChatError, match=r"messages\[0\] does not answer an earlier call"):
         harmony().count_messages([{"role": "tool", "content": "x"}])
     with pytest.raises(ChatError, match="counts the start of the reply"):

@@ -97,7 +97,7 @@ def _count_tool(tool: Mapping[str, Any], number: int, costs: _ToolCosts, count: 
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise ChatError(f'tools[{number}] must be {{"type": "function", "function": {{"name": …}}}}')
     n_tokens = costs.function + count(f"{function['name']}:{_description(function)}")
-    parameters = function.get("parameters") or {}
+    parameters = function.get("parameters")
     properties = parameters.get("properties") if isinstance(parameters, Mapping) else None
     if not isinstance(properties, Mapping) or not properties:
         return n_tokens
