@@ -141,6 +141,7 @@ def test_flags_of_bos_and_eos_outlast_native_files(adds_bos: bool, adds_eos: boo
 
 def test_special_tokens_and_patterns_of_the_caller_are_used_or_refused() -> None:
     assert fastbpe.load(written(), special_tokens={"<x>": 258}).special_tokens == {"<x>": 258}
+    assert fastbpe.load(written(), special_tokens={"<x>": 300}).template == ([], [])  # the id of bos has no token
     with pytest.raises(FormatError, match=r"contains its own split pattern \(llama-bpe\)"):
         fastbpe.load(written(), pattern="gpt2")
     unknown = written(pre=Typed(STRING, b"parrot"))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import fastbpe
-from fastbpe import FormatError, FormatWarning, Tokenizer
+from fastbpe import FormatError, FormatWarning, SpecialTokenError, Tokenizer
 from fastbpe._core.merge.table_builder import build_tables
 from fastbpe.errors import FastbpeError
 from fastbpe.formats import byte_level, detect
@@ -186,6 +186,45 @@ def test_given_special_tokens_replace_those_of_the_file() -> None:
     data = dumped(small([added(262, "<s>", special=True, lstrip=True), added(263, "<n>")]))
     tokenizer = fastbpe.load(data, special_tokens={"<x>": 300})
     assert tokenizer.encode("a <s><x><n>", allowed_special="all") == [97, 32, 60, 115, 62, 300, 263]
+
+
+@pytest.mark.parametrize(
+    ("given", "single", "pair"),
+    [
+        ({}, [97], [97, 98]),
+        ({"</s>": 400}, [97, 400], [97, 400, 400, 98, 400]),
+        ({"<a>": 262, "<b>": 263}, [262, 97, 263], [262, 97, 263, 263, 98, 263]),
+        ({"<s>": 263, "<b>": 262}, [263, 97, 263], [263, 97, 263, 263, 98, 263]),
+    ],
+)
+def test_given_special_tokens_change_the_template(
+    given: dict[str, int], single: list[int], pair: list[int], tmp_path: Path
+) -> None:
+    processor = {"type": "RobertaProcessing", "cls": ["<s>", 262], "sep": ["</s>", 263]}
+    processor |= {"trim_offsets": True, "add_prefix_space": False}
+    marks = [added(262, "<s>", special=True, lstrip=True), added(263, "</s>", special=True)]
+    data = dumped(small(marks, post_processor=processor))
+    fastbpe.load(data).save(tmp_path / "a.fbpe")
+    made = fastbpe.load(data, special_tokens=given)
+    made.export(tmp_path / "a.json")
+    for tokenizer in (
+        made,
+        fastbpe.load(tmp_path / "a.fbpe", special_tokens=given),
+        fastbpe.load(tmp_path / "a.json"),
+    ):
+        assert tokenizer.encode_with_template("a") == single
+        assert tokenizer.encode_with_template("a", "b") == pair
+        assert tokenizer.encode_with_offsets("a b")[1] == [(0, 1), (2, 2), (2, 3)]  # still trimmed
+        assert tokenizer.special_tokens == given
+        assert tokenizer.roles.keys() <= {"bos", "eos"}
+
+
+@pytest.mark.parametrize("token_id", [[262], "a", -1, 1 << 70])
+def test_bad_id_of_a_token_around_texts_raises_special_token_error(token_id: Any) -> None:
+    processor = {"type": "BertProcessing", "cls": ["<s>", 262], "sep": ["<s>", 262]}
+    data = dumped(small([added(262, "<s>", special=True)], post_processor=processor))
+    with pytest.raises(SpecialTokenError):
+        fastbpe.load(data, special_tokens={"<s>": token_id})
 
 
 def test_pattern_argument_is_refused() -> None:

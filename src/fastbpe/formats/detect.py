@@ -316,7 +316,9 @@ def _parse(
             return model
         if not isinstance(model, Model):
             raise _has_own(where, "special tokens", "special_tokens")
-        return model._replace(special_tokens=special_tokens, fingerprint="")
+        from fastbpe.formats.huggingface.read import with_special  # here: it is slow to import
+
+        return with_special(model, special_tokens)._replace(fingerprint="")
     if bytes(data[: len(sequence_tokenizer_file.MAGIC)]) == sequence_tokenizer_file.MAGIC:
         raise FormatError(
             f"{where}: a tokenizer of sequences of integers, not of text; pass its path to fastbpe.load"

@@ -52,8 +52,9 @@ def load(
               "GPT-4o"), or a Hugging Face repository ("org/name").
         pattern: split pattern for files that do not store one: a name in `PATTERNS`, any regex, or a list of
             regexes. "none" means no splitting.
-        special_tokens: text to id, instead of the special tokens of the file or of its published vocabulary. Or a
-            list of texts, which become additional special tokens as in `Tokenizer.with_special_tokens`.
+        special_tokens: text to id, instead of the special tokens of the file or of its published vocabulary; the
+            `template` has their new ids, and lacks tokens that are gone. Or a list of texts, which become
+            additional special tokens as in `Tokenizer.with_special_tokens`.
         cache_bytes: maximum memory in bytes of the piece caches of all threads together. It does not change ids.
 
     Returns:

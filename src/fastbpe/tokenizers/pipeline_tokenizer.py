@@ -114,9 +114,7 @@ class Tokenizer:
     def save(self, path: str, pretty: bool = True) -> None:
         """Write a tokenizer.json atomically. pretty: with line breaks.
 
-        Raises:
-            OSError: it cannot be written.
-            TypeError, FormatError: as for `to_str`.
+        Raises OSError if it cannot be written, TypeError and FormatError as `to_str` does.
         """
         from fastbpe.formats import atomic_files  # here: many programs save no files
 

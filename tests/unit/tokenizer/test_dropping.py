@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import fastbpe
-from fastbpe import FormatError, Tokenizer
+from fastbpe import FormatError, FormatWarning, Tokenizer
 from fastbpe.model import PieceType
 from helpers.codepoint_models import model_of, rules_that_cut_characters
 from helpers.shared_data import BYTES
@@ -91,6 +91,39 @@ def test_rules_that_cut_characters_are_dropped(tmp_path: Path) -> None:
     done = tokenizer.export(tmp_path / "a.model", drop=["normalizer"])
     assert done is not None
     assert "x" in [difference.text for difference in done.changed]
+
+
+def test_texts_that_a_model_without_an_unknown_token_refuses_have_no_ids(tmp_path: Path) -> None:
+    model = {"type": "Unigram", "unk_id": None, "vocab": [["a", -1.0], ["b", -1.0], ["A", -1.0]]}
+    tokenizer = fastbpe.load(json.dumps({"normalizer": {"type": "Lowercase"}, "model": model}).encode())
+    done = tokenizer.export(tmp_path / "a.json", drop=["normalizer"], verify_text="B\nA\n")
+    assert done is not None
+    changed = {text: ([*expected], [*found]) for text, expected, found in done.changed}
+    assert changed == {"A": ([0], [2])}
+
+
+def test_superbpe_without_its_normalizer_becomes_a_gguf_file(tmp_path: Path) -> None:
+    two = "\u0661\u0662"  # llama.cpp cuts numbers of these digits in other places
+    plain = Tokenizer.from_ranks(
+        {**BYTES, **{part.encode(): 256 + i for i, part in enumerate((*two, two))}}, pattern=None
+    )
+    steps = [
+        {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
+        for regex in (r"\p{N}+", r"(?=(\d{3})+(?!\d))")
+    ]
+    steps.append({"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False})
+    made = plain._family.dump(plain, "huggingface")
+    assert isinstance(made, bytes)
+    described = json.loads(made) | {
+        "normalizer": NFC,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
+    }
+    tokenizer = fastbpe.load(json.dumps(described).encode())
+    with pytest.warns(FormatWarning, match="cuts numbers by threes only if they have the digits 0 to 9"):
+        done = tokenizer.export(tmp_path / "a.gguf", drop=["normalizer"], verify_text=two + two)
+    assert done is not None
+    assert {unicodedata.normalize("NFC", text) != text for text, _, _ in done.changed} == {True}
+    assert fastbpe.load(tmp_path / "a.gguf").encode(two + two) == [258, 258] != tokenizer.encode(two + two)
 
 
 def test_text_that_the_normalizer_does_not_change_must_keep_its_ids(

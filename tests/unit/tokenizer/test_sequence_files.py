@@ -335,11 +335,23 @@ def test_special_tokens_are_kept_and_stand_for_no_symbols(tokenizer: SequenceTok
     assert plain.fingerprint != tokenizer.fingerprint
     assert tokenizer.id_map(plain).new_to_old.tolist() == [0, 1, 2, 3, 4, 5, -1, -1]
     assert "(2 special)" in repr(tokenizer)
-    with pytest.raises(InvalidTokenError, match=r"id 7 is the special token '<end>', which stands for no symbols"):
+    with pytest.raises(
+        InvalidTokenError, match="id 7 at position 1 is the special token '<end>', which stands for"
+    ):
         tokenizer.decode([4, 7])
-    with pytest.raises(InvalidTokenError, match="id 8 at position 1"):
-        tokenizer.decode([4, 8], skip_special_tokens=True)
+    with pytest.raises(InvalidTokenError, match="id 7 at position 0 of sequence 1 is the special token"):
+        tokenizer.decode_batch([[4], [7]])
+    with pytest.raises(InvalidTokenError, match="id 8 at position 2"):
+        tokenizer.decode([7, 4, 8], skip_special_tokens=True)
+    with pytest.raises(TypeError, match="'a' at position 1 of sequence 0"):
+        tokenizer.decode_batch([[7, "a"]], skip_special_tokens=True)
     assert tokenizer.decode_batch([[6, 4, 7], []], skip_special_tokens=True) == [[0, 1], []]
+
+    class ItemOfTensor:  # its hash is not the integer's
+        def __index__(self) -> int:
+            return 7
+
+    assert tokenizer.decode([ItemOfTensor(), 4], skip_special_tokens=True) == [0, 1]
     holes = plain.with_special_tokens({"<pad>": 100})
     assert (holes.n_vocab, holes.vocab_size) == (101, 7)
     assert holes.with_special_tokens(["<x>"]).special_tokens["<x>"] == 101

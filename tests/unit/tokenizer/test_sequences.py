@@ -194,13 +194,16 @@ def test_id_without_a_token_raises_invalid_token_error(ids: Any) -> None:
         TOKENIZER.decode(ids)
     with pytest.raises(InvalidTokenError, match="of sequence 1"):
         TOKENIZER.decode_batch([[0], ids])
-    with pytest.raises(KeyError):
+    with pytest.raises(InvalidTokenError, match=r"^id \S+ is not a token .*have the ids 0 to 5\)$"):
         TOKENIZER.id_to_token(ids[-1])
 
 
 def test_ids_that_are_not_integers_raise_type_error() -> None:
     with pytest.raises(TypeError, match="ids must be integers: 'a' at position 1 is str"):
         TOKENIZER.decode([0, "a"])
+    for token_id in ("a", True, 1.0):
+        with pytest.raises(TypeError, match=f"^ids must be integers: {token_id!r} is "):
+            TOKENIZER.id_to_token(token_id)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from fastbpe.formats.byte_level import bytes_of
 from fastbpe.formats.gguf import characters, metadata, wordpiece
 from fastbpe.formats.gguf.keys import PREFIX, ROLES, Keys
 from fastbpe.formats.gguf.split_patterns import DEFAULT, PRE_TOKENIZERS, PreTokenizer
+from fastbpe.formats.huggingface.read import with_special
 from fastbpe.formats.sentencepiece import model_file, specs
 from fastbpe.model import AddedToken, Buffer, CodePointModel, Model, PieceType, around, pack_merges, pack_pieces
 from fastbpe.patterns import PatternLike
@@ -77,10 +78,10 @@ def _byte_level(keys: Keys, pattern: PatternLike, special_tokens: Mapping[str, i
     while tokens and not tokens[-1]:
         tokens.pop()  # no gaps for special tokens at the end
     missing = 256 - len({token for token in tokens if len(token) == 1})
-    return Model(
+    model = Model(
         tokens=tokens,
         pattern=pre.pattern,
-        special_tokens=special if special_tokens is None else special_tokens,
+        special_tokens=special,
         merges=merges,
         merges_rule="merges",
         whole_piece_first=pre.whole_piece_first,
@@ -90,6 +91,7 @@ def _byte_level(keys: Keys, pattern: PatternLike, special_tokens: Mapping[str, i
         pair_template=around(before, behind).pair,
         roles={role: names[token_id] for role, token_id in roles.items() if token_id in names},
     )
+    return with_special(model, special_tokens)
 
 
 def _pre_tokenizer(keys: Keys, pattern: PatternLike) -> PreTokenizer:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import index
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from fastbpe._utils.optional_imports import find_orjson
@@ -22,7 +23,7 @@ from fastbpe.formats.huggingface.byte_vocabulary import Vocabulary
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.formats.json_object import loads
-from fastbpe.model import AddedToken, Buffer, CodePointModel, Model
+from fastbpe.model import TEXT, AddedToken, Buffer, CodePointModel, Model, Templates
 
 _Made = TypeVar("_Made", Model, CodePointModel)
 Make: TypeAlias = Callable[[Part, NamedTokens | None, Entries | None], _Made | None]
@@ -161,11 +162,40 @@ def kept_parts_of(top: Part, vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def with_special(model: Model, special_tokens: Mapping[str, int] | None) -> Model:
-    """Replace the special tokens of a model by `special_tokens`, name → id, without flags; None: keep them."""
+    """Replace the special tokens of a model by `special_tokens`, name → id, without flags; None: keep them.
+
+    A special token around texts gets the new id of its name; an id that then has no token is left out there.
+    """
     if special_tokens is None:
         return model
     others = [token for token in model.added_tokens if not token.special]
-    return model._replace(special_tokens=dict(special_tokens), added_tokens=others)
+    made = model._replace(special_tokens=dict(special_tokens), added_tokens=others)
+    before, behind = model.template
+    used = {item for item in (*before, *behind, *model.pair_template) if item >= 0}
+    try:
+        given = {name: index(token_id) for name, token_id in special_tokens.items()}
+    except TypeError:  # not integers: the Tokenizer refuses them
+        return made
+    names = {token_id: name for name, token_id in model.special_tokens.items()}
+    tokens = model.list_tokens() if used else []
+    known = {i for i in used if i < len(tokens) and tokens[i]}
+    known |= {*given.values(), *(token.id for token in others)}
+    new_ids = {i: given.get(names.get(i, ""), i) for i in used}
+    new_ids = {i: new for i, new in new_ids.items() if new in known}
+    if all(new_ids.get(i) == i for i in used):
+        return made
+
+    def new(template: Sequence[int]) -> tuple[int, ...]:
+        return tuple(new_ids.get(item, item) for item in template if item < 0 or item in new_ids)
+
+    made = made._replace(template=(new(before), new(behind)), pair_template=new(model.pair_template))
+    kept = dict(model.huggingface)
+    if kept.get("post_processor") is not None:
+        around = Templates((*made.template[0], TEXT, *made.template[1]), made.pair_template)
+        shown = {new: names.get(i, str(i)) for i, new in new_ids.items()}
+        shown |= {token_id: name for name, token_id in given.items()}
+        kept["post_processor"] = templates.with_templates(kept["post_processor"], around, shown)
+    return made._replace(huggingface=kept)
 
 
 class WholeFileNeeded(Exception):

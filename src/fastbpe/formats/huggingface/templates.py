@@ -205,7 +205,7 @@ def _fill(step: Mapping[str, Any], place: str, texts: Sequence[Sequence[int]]) -
     return made
 
 
-def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | None:
+def describe(templates: Templates, names: Sequence[str] | Mapping[int, str]) -> dict[str, Any] | None:
     """Return a TemplateProcessing that puts the same ids around texts; None if it puts no ids.
 
     names: the token of each id.
@@ -216,10 +216,13 @@ def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | Non
     if templates.single == (TEXT,) and templates.pair == (TEXT, PAIR):
         return None
     used = sorted({item for item in (*templates.single, *templates.pair) if item >= 0})
-    if used and used[-1] >= len(names):
-        raise FormatError(
-            f"the template has the id {used[-1]}, which is not a token; export this tokenizer as native"
-        )
+    for token_id in used:
+        try:
+            names[token_id]
+        except LookupError:
+            raise FormatError(
+                f"the template has the id {token_id}, which is not a token; export this tokenizer as native"
+            ) from None
     n_behind = len(split(templates.single)[1])  # in a pair, as many ids after the first text have its type id
 
     def items(template: Sequence[int]) -> list[dict[str, Any]]:
@@ -239,6 +242,28 @@ def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | Non
         "pair": items(templates.pair),
         "special_tokens": {names[i]: {"id": names[i], "ids": [i], "tokens": [names[i]]} for i in used},
     }
+
+
+def with_templates(described: Any, templates: Templates, names: Mapping[int, str]) -> dict[str, Any] | None:
+    """Return the JSON of post-processors that trim offsets as `described` does, with other ids around texts.
+
+    None if they do neither. names: the token of each id around texts.
+
+    Raises FormatError as `canonical` does.
+    """
+    steps: list[dict[str, Any]] = [
+        {
+            "type": "ByteLevel",
+            "add_prefix_space": step["add_prefix_space"],
+            "trim_offsets": True,
+            "use_regex": True,
+        }
+        for _, step in _flat(canonical(described), "")
+        if step.get("trim_offsets")
+    ]
+    if (template := describe(templates, names)) is not None:
+        steps.append(template)
+    return {"type": "Sequence", "processors": steps} if len(steps) > 1 else next(iter(steps), None)
 
 
 def split(single: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -63,12 +63,13 @@ def export(
 
     if verify_text is not None and not isinstance(verify_text, str):
         raise TypeError(f"verify_text must be str or None, not {type(verify_text).__name__}")
-    whole, normalize = tokenizer, None
-    if dropped_parts.checked(drop):
-        tokenizer, normalize = dropped_parts.without_normalizer(whole)
+    parts = dropped_parts.checked(drop)
     chosen = format_for(path, tokenizer) if format is None else format
     for_llama_cpp = _split_as_superbpe(tokenizer) if chosen == "gguf" else None
     tokenizer = for_llama_cpp or tokenizer  # compared with the file: which texts differ is known, see `warned`
+    whole, normalize = tokenizer, None
+    if parts:
+        tokenizer, normalize = dropped_parts.without_normalizer(whole)
     is_folder = chosen == "huggingface" and is_huggingface_folder(path)
     if has_roles and not is_folder and chosen not in HAVE_ROLES:
         what = "a tokenizer.json alone" if chosen == "huggingface" else chosen

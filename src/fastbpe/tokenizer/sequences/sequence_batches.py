@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from operator import index
 from typing import Any
 
 from fastbpe._core.encode.sequence_merging import Expanded, Merged, plan
 from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
 from fastbpe._utils.batches import items_in
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.threads import CallPool, usable_threads
 from fastbpe.errors import InvalidTokenError
 
@@ -126,30 +127,66 @@ def expand_batch(
 ) -> Expanded:
     """Decode the sequences of a batch. special: as for `expand_one`."""
     sequences = Sequences(vocabulary.n_ids, of_ids=True)
-    for ids in each_sequence(batch):
-        _add_ids(sequences, special, ids, skip_special_tokens)
+    for i, ids in enumerate(each_sequence(batch)):
+        _add_ids(sequences, special, ids, skip_special_tokens, f" of sequence {i}")
     return Expanded(vocabulary, sequences)
 
 
-def _add_ids(sequences: Sequences, special: Mapping[str, int], ids: Any, skip_special_tokens: bool) -> None:
+def expand_id(vocabulary: SequenceVocabulary, special: Mapping[str, int], token_id: Any) -> tuple[int, ...]:
+    """Decode one id. Errors are as for a sequence of ids, but name no position. special: as for `expand_one`."""
+    if isinstance(token_id, bool) or not hasattr(type(token_id), "__index__"):
+        raise TypeError(f"ids must be integers: {token_id!r:.80} is {type(token_id).__name__}")
+    number = index(token_id)
+    if name := next((name for name, i in special.items() if i == number), None):
+        raise InvalidTokenError(f"id {number} is the special token {name!r}, which stands for no symbols")
+    if not 0 <= number < vocabulary.n_ids:
+        raise InvalidTokenError(
+            f"id {short_repr(number)} is not a token of this vocabulary (its ordinary tokens have the ids 0 to "
+            f"{vocabulary.n_ids - 1})"
+        )
+    return tuple(expand_one(vocabulary, {}, [number], False).lists()[0])
+
+
+def find_id(vocabulary: SequenceVocabulary, token: Any) -> int | None:
+    """Find the lowest id of a token by its symbols; None if no token has them."""
+    sequences = Sequences(vocabulary.base_size, is_one=True)
+    sequences.add(token)
+    symbols = Expanded(vocabulary, sequences).lists()[0]  # a symbol expands to itself
+    ids = vocabulary.ids_of_length(len(symbols))
+    return next((i for i in ids if expand_one(vocabulary, {}, [i], False).lists()[0] == symbols), None)
+
+
+def _add_ids(
+    sequences: Sequences, special: Mapping[str, int], ids: Any, skip_special_tokens: bool, of_sequence: str = ""
+) -> None:
     """Read a sequence of ids.
 
     Special tokens are left out if skip_special_tokens is true; otherwise, they raise InvalidTokenError.
     """
-    if not special:
-        sequences.add(ids)
-        return
-    names = {token_id: name for name, token_id in special.items()}
-    if skip_special_tokens:
-        with contextlib.suppress(TypeError):  # ids is no sequence: adding it raises the error
-            ids = [token_id for token_id in ids if token_id not in names]
     try:
         sequences.add(ids)
     except InvalidTokenError as error:
-        found = next((token_id for token_id in map(int, ids) if token_id in names), None)
-        if found is None or skip_special_tokens:
+        names = {token_id: name for name, token_id in special.items()}
+        items = [*ids]
+        found = [_name(names, item) for item in items]
+        position = next((i for i, name in enumerate(found) if name is not None), None)
+        if position is None:
             raise
-        raise InvalidTokenError(
-            f"id {found} is the special token {names[found]!r}, which stands for no symbols; to leave it out, "
-            "pass skip_special_tokens=True"
-        ) from error
+        if not skip_special_tokens:
+            raise InvalidTokenError(
+                f"id {index(items[position])} at position {position}{of_sequence} is the special token "
+                f"{found[position]!r}, which stands for no symbols; to leave it out, pass skip_special_tokens=True"
+            ) from error
+        try:
+            sequences.add([item for item, name in zip(items, found, strict=True) if name is None])
+        except (InvalidTokenError, TypeError):
+            # Raises the same error, with the position in `ids`.
+            sequences.add([item if name is None else 0 for item, name in zip(items, found, strict=True)])
+
+
+def _name(names: Mapping[int, str], item: Any) -> str | None:
+    """Return the name of a special token by its id; None for any other item."""
+    try:
+        return names.get(index(item))
+    except TypeError:  # not an integer
+        return None

@@ -64,6 +64,21 @@ def checked_special(special_tokens: Mapping[str, int], n_ids: int) -> dict[str, 
     return {name: token_id for token_id, name in taken.items()}
 
 
+def with_more_special(
+    special: Mapping[str, int], given: Mapping[str, int] | Iterable[str], first_id: int
+) -> dict[str, int]:
+    """Add special tokens as `SequenceTokenizer.with_special_tokens` does. Names alone get ids from first_id on."""
+    if isinstance(given, str):
+        raise TypeError(f"special_tokens is a str: pass a list of names, [{given!r}]")
+    if not isinstance(given, Mapping):
+        given = {name: first_id + i for i, name in enumerate(dict.fromkeys(given))}
+    if known := next((name for name in given if name in special), None):
+        raise SpecialTokenError(
+            f"{known!r} is already a special token, with the id {special[known]}; leave it out"
+        )
+    return {**special, **given}
+
+
 def model_of_merges(
     base_size: int,
     merges: Sequence[tuple[int, int, int]],

@@ -7,22 +7,28 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fastbpe._core.encode.sequence_merging import Expanded
-from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe._utils.plurals import counted
-from fastbpe.errors import FormatError, InvalidTokenError, SpecialTokenError, VocabularyError
+from fastbpe.errors import FormatError, SpecialTokenError, VocabularyError
 from fastbpe.formats import sequence_tokenizer_file as file
 from fastbpe.formats.atomic_files import map_file, write
-from fastbpe.tokenizer.sequences.sequence_batches import expand_batch, expand_one, merge_batch, merge_one
+from fastbpe.tokenizer.sequences.sequence_batches import (
+    expand_batch,
+    expand_id,
+    expand_one,
+    find_id,
+    merge_batch,
+    merge_one,
+)
 from fastbpe.tokenizer.sequences.sequence_models import (
     check_base_size,
     checked_special,
     extension_map,
     model_of_pairs,
+    with_more_special,
 )
 
 if TYPE_CHECKING:
@@ -231,9 +237,7 @@ class SequenceTokenizer:
         >>> SequenceTokenizer.from_merges([(0, 1), (4, 2)], base_size=4).id_to_token(5)
         (0, 1, 2)
         """
-        if name := next((name for name, i in self._special.items() if i == token_id), None):
-            raise InvalidTokenError(f"id {token_id} is the special token {name!r}, which stands for no symbols")
-        return tuple(self.decode([token_id]))
+        return expand_id(self._vocabulary, self._special, token_id)
 
     def token_to_id(self, token: Integers | str) -> int | None:
         """Find the id of a token by its symbols: the lowest id if there are several, None if no token has them.
@@ -246,10 +250,7 @@ class SequenceTokenizer:
         """
         if isinstance(token, str):
             return self._special.get(token)
-        sequences = Sequences(self.base_size, is_one=True)
-        sequences.add(token)
-        symbols = Expanded(self._vocabulary, sequences).lists()[0]  # a symbol expands to itself
-        return next((i for i in self._vocabulary.ids_of_length(len(symbols)) if self.decode([i]) == symbols), None)
+        return find_id(self._vocabulary, token)
 
     @property
     def base_size(self) -> int:
@@ -310,16 +311,8 @@ class SequenceTokenizer:
         >>> tokenizer.special_tokens, tokenizer.vocab_size, tokenizer.decode([4, 5], skip_special_tokens=True)
         ({'<end>': 5}, 6, [0, 1])
         """
-        if isinstance(special_tokens, str):
-            raise TypeError(f"special_tokens is a str: pass a list of names, [{special_tokens!r}]")
-        given = special_tokens
-        if not isinstance(given, Mapping):
-            given = {name: self.n_vocab + i for i, name in enumerate(dict.fromkeys(given))}
-        if known := next((name for name in given if name in self._special), None):
-            raise SpecialTokenError(
-                f"{known!r} is already a special token, with the id {self._special[known]}; leave it out"
-            )
-        return type(self)(self._model._replace(special_tokens={**self._special, **given}))
+        more = with_more_special(self._special, special_tokens, self.n_vocab)
+        return type(self)(self._model._replace(special_tokens=more))
 
     @property
     def merges(self) -> list[tuple[int, int]]:
