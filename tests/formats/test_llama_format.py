@@ -18,6 +18,7 @@ from fastbpe.model import CodePointModel, Conventions, PieceType
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from helpers.bounds import within
 from helpers.codepoint_models import model_of, trained
+from helpers.tensor_items import tensor_items
 
 METASPACE = "▁"
 PREPEND = {"type": "Prepend", "prepend": METASPACE}
@@ -73,6 +74,17 @@ def added(content: str, token_id: int, **flags: bool) -> dict[str, Any]:
 
 def dumped(**changes: Any) -> bytes:
     return json.dumps(document(**changes)).encode()
+
+
+def test_items_of_a_tensor_decode_as_their_ids() -> None:
+    bad_byte, a_space = 2 + 0xFF, TOKENS.index(f"a{METASPACE}")
+    metaspaces = dumped(normalizer=None, pre_tokenizer=METASPACE_STEP, decoder=METASPACE_STEP)
+    for data, ids, text in (
+        (dumped(), [bad_byte, a_space], "\ufffda "),
+        (metaspaces, [a_space, a_space], "aa "),  # the first token loses its space
+    ):
+        tokenizer = fastbpe.load(data)
+        assert tokenizer.decode(ids) == tokenizer.decode(tensor_items(ids)) == text
 
 
 def parsed(**changes: Any) -> CodePointModel:

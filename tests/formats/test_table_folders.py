@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 import fastbpe
-from fastbpe import FormatError
+from fastbpe import FormatError, InvalidTokenError
 from fastbpe.formats import native
 from helpers import folder_grid
 from helpers.codepoint_models import model_of
+from helpers.tensor_items import tensor_items
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = range(1, 6)
 PIECES = [
@@ -51,6 +52,9 @@ def test_table_gives_the_ids_of_pieces_and_of_runs(tmp_path: Path) -> None:
     assert loaded.encode_with_offsets("\u4e2d\u56fda") == ([4, 5, 3], [(0, 1), (0, 2), (2, 3)])
     assert loaded.decode([2, 0, 2]) == "a</s> a"
     assert loaded.decode([2, 0, 2], skip_special_tokens=True) == "a a"
+    assert loaded.decode(tensor_items([2, 0, 2]), skip_special_tokens=True) == "a a"
+    with pytest.raises(InvalidTokenError, match="id 99 at position 2 is not a token"):
+        loaded.decode([2, 0, 99])
     with pytest.raises(ValueError, match="leaves out white space at the end of the decoded text: use decode"):
         loaded.decoder()
 

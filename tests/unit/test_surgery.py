@@ -137,6 +137,12 @@ def test_tokens_of_another_vocabulary_are_refused(token: int | str | bytes, mode
     assert tokenizer.fingerprint == before
 
 
+def test_lone_surrogate_is_not_the_piece_of_a_question_mark() -> None:
+    tokenizer = fastbpe.train(["a ?"], mode="codepoint", vocab_size=6, progress=False)
+    with pytest.raises(VocabularyError, match="not a token of this vocabulary"):
+        tokenizer.without_tokens(["\ud800"])
+
+
 def test_code_points_have_no_gaps() -> None:
     with pytest.raises(VocabularyError, match="cannot have"):
         pieces().without_tokens([" low"], keep_ids=True)

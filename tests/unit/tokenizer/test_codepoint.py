@@ -122,6 +122,7 @@ def test_properties_describe_the_model() -> None:
     assert tokenizer.token_to_id("▁ab") == tokenizer.token_to_id(" ab") == 4
     assert tokenizer.token_to_id("<s>") == 1
     assert tokenizer.token_to_id("x") is None
+    assert fastbpe.train(["a ?"], mode="codepoint", vocab_size=6, progress=False).token_to_id("\ud800") is None
     assert "codepoint mode, 10 tokens (2 special)" in repr(tokenizer)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import pickle
 from collections.abc import Callable
@@ -111,6 +112,15 @@ def test_texts_of_subclasses_are_encoded_by_content(tokenizer: Tokenizer, text: 
             assert tokenizer.truncate(text, n, side=side) == tokenizer.truncate(expected, n, side=side)
     assert type(tokenizer.truncate(text, 100)) is str
     assert [*tokenizer.chunk(text, 3)] == [*tokenizer.chunk(expected, 3)]
+    assert tokenizer.explain(text) == tokenizer.explain(expected)
+    assert tokenizer.is_lossless(text) == tokenizer.is_lossless(expected)
+    assert fastbpe.joins(tokenizer, text, text) == fastbpe.joins(tokenizer, expected, expected)
+    for stream in (tokenizer.encoder(), copy.copy(tokenizer.encoder())):
+        assert [*stream.push(text), *stream.finish()] == ids
+    assert tokenizer.conversation().append(text) == (0, ids)
+    if isinstance(text, str):
+        assert tokenizer.interval_counter(text)(1, 4) == tokenizer.count(expected[1:4])
+        assert fastbpe.align(text, tokenizer, tokenizer) == fastbpe.align(expected, tokenizer, tokenizer)
 
 
 @pytest.mark.parametrize("text", [*TEXTS, *DATA])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
+from operator import index
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.decode.stream_decoder import StreamDecoder
@@ -159,10 +160,12 @@ class HuggingFaceDecoding:
 
         Otherwise return "", all ids, and their decoder. Ids that add no text do not count as the first token.
         """
+        ids = listed(ids)
         if not self._first_texts:
-            return "", listed(ids), self._decoder
-        kept = list(ids)
-        for at, token in enumerate(self._decoder.tokens(kept, unknown_ids)):
+            return "", ids, self._decoder
+        tokens = self._decoder.tokens(ids, unknown_ids)
+        kept = [*map(index, ids)]
+        for at, token in enumerate(tokens):
             if token:
                 if kept[at] not in self._first_texts:
                     break
@@ -173,7 +176,7 @@ class HuggingFaceDecoding:
         """Decode each run of byte ids by itself. strips: drop a space at the beginning."""
         out: list[str] = []
         run = bytearray()
-        for token_id, token in zip(ids, self._decoder.tokens(ids, unknown_ids), strict=True):
+        for token_id, token in zip(map(index, ids), self._decoder.tokens(ids, unknown_ids), strict=True):
             if token_id in self._byte_ids:
                 run += token
             elif token:
@@ -235,7 +238,9 @@ class StretchDecoding:
         out: list[str] = []
         stretch: list[int] = []
         handler = EACH_BYTE if errors == "replace" else errors
-        for token_id in ids:
+        ids = listed(ids)
+        self._decoder.tokens(ids, unknown_ids)  # for the error of a bad id, with its position among all ids
+        for token_id in map(index, ids):
             if token_id not in self._special:
                 stretch.append(token_id)
             elif not self._skips:

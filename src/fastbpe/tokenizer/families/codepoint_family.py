@@ -221,7 +221,7 @@ class CodePointFamily(Family):
                 pass
         if not isinstance(token, (str, bytes)):
             raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
-        data = token.encode("utf-8", "replace") if isinstance(token, str) else token
+        data = to_utf8(token) if isinstance(token, str) else token
         found = self._model.ids.get(data)
         return self._model.ids.get(data.replace(b" ", METASPACE_UTF8)) if found is None else found
 

@@ -97,11 +97,9 @@ def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
         **build_look_ups(code_points.token_bytes, code_points.token_ends, merges),
         whole_piece_first=False,
         code_points=code_points,
-        spelled=None,
         segmenter=unigram_tables.make_segmenter(merging, code_points, unknown, byte_ids, table)
         if is_unigram
         else None,
-        drops_bytes=False,
     )
     if is_unigram:
         # No text becomes such a symbol, but `symbol_ids` must show that it has no id of its own.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe._core.text.utf8_text import n_valid, to_utf8
+from fastbpe._core.text.utf8_text import n_valid, plain, to_utf8
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.plurals import counted
 from fastbpe._utils.short_reprs import fields_repr, html_text, short_repr
@@ -166,6 +166,7 @@ def joined(text: str | bytes) -> str:
     """Return a text as str, with surrogate pairs replaced by their characters; lone surrogates stay."""
     if not isinstance(text, str):
         return to_utf8(text).decode()
+    text = plain(text)
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

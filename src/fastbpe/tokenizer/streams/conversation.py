@@ -14,7 +14,7 @@ from itertools import chain
 from typing import NoReturn
 
 from fastbpe._core.encode.text_cuts import encode_part
-from fastbpe._core.text.utf8_text import has_surrogates, to_utf8
+from fastbpe._core.text.utf8_text import has_surrogates, plain, to_utf8
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.choices import Side
 from fastbpe._utils.named_tuples import NamedTuple
@@ -169,7 +169,7 @@ class Conversation(GrowingText):
 
     def _replace(self, start: int, end: int, text: str | bytes) -> tuple[int, list[int], list[int]]:
         """Replace text[start:end]; return the number of ids before the changed segments, their old and new ids."""
-        new = text if isinstance(text, str) else to_utf8(text).decode()
+        new = plain(text) if isinstance(text, str) else to_utf8(text).decode()
         segments = self._segments
         first = self._find(start - 1)  # a cut right before `start` depends on the character there
         last = self._find(end)

@@ -13,6 +13,7 @@ from typing import Any
 
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.text_cuts import encode_part, may_cut
+from fastbpe._core.text.utf8_text import plain
 from fastbpe._utils.short_reprs import short_repr
 from fastbpe.tokenizer.streams.stream_cuts import BEFORE, NEARBY_CHARACTERS, Near, PairCuts, near_of
 
@@ -36,6 +37,7 @@ class IntervalCounter:
     ) -> None:
         if not isinstance(text, str):
             raise TypeError(f"text must be str, not {type(text).__name__}: start and end count characters")
+        text = plain(text)
         self._encoder = tokenizer._finding((text,), allowed_special, disallowed_special)
         self._tokenizer, self._text, self._allowed_special = tokenizer, text, allowed_special
         self._cuts: list[int] = []

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from fastbpe._core.encode.pipeline import Pipeline
 from fastbpe._core.encode.text_cuts import encode_part, may_cut
 from fastbpe._core.text.special_tokens import SpecialMatcher
-from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe._core.text.utf8_text import plain, to_utf8
 from fastbpe.tokenizer.internals import check_tokenizers
 from fastbpe.tokenizer.streams.stream_cuts import NEARBY_CHARACTERS, near_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -39,7 +39,7 @@ def joins(
     """
     check_tokenizers(tokenizer=tokenizer)
     allowed, _ = tokenizer._special.choose(allowed_special, ())
-    first, second = (text if isinstance(text, str) else to_utf8(text).decode() for text in (a, b))
+    first, second = (plain(text) if isinstance(text, str) else to_utf8(text).decode() for text in (a, b))
     pipeline, whole, joint = tokenizer._pipeline, first + second, len(first)
     start, end = 0, len(whole)
     near = near_of(pipeline, lambda: tokenizer._pair_cuts, allowed)

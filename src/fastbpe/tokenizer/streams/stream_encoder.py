@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from fastbpe._core.encode.text_cuts import encode_part
+from fastbpe._core.text.utf8_text import plain
 from fastbpe._utils.short_reprs import short_repr
 from fastbpe.tokenizer.streams.stream_cuts import BEFORE, GrowingText
 
@@ -100,10 +101,10 @@ class StreamEncoder(GrowingText):
                     f"a str follows bytes that end within a character: {self._partial!r}; first push the other "
                     "bytes of this character"
                 )
-            return text, b""
+            return plain(text), b""
         if not isinstance(text, (bytes, bytearray, memoryview)):
             raise TypeError(f"text must be str or bytes, not {type(text).__name__}")
-        data = self._partial + bytes(text)
+        data = self._partial + bytes(plain(text))
         try:
             return data.decode(), b""
         except UnicodeDecodeError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from struct import iter_unpack
 
+from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.caching import cached_property
 from fastbpe.errors import VocabularyError
@@ -63,7 +64,7 @@ class PieceRemoval:
     def find(self, token: int | str | bytes) -> int | None:
         """Find the id of a piece by id, text or bytes, written with U+2581 or with spaces; None: no such piece."""
         if isinstance(token, (str, bytes)):
-            data = token.encode("utf-8", "replace") if isinstance(token, str) else token
+            data = to_utf8(token) if isinstance(token, str) else token
             named = self._names.get(data.decode("utf-8", "replace"))
             found = self._ids.get(data) if named is None else named
             return self._ids.get(data.replace(b" ", METASPACE_UTF8)) if found is None else found
