@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
@@ -62,6 +63,17 @@ def test_equal_tokenizers_align_token_by_token() -> None:
         ([32], [32], 4, 5),
         ([99], [99], 5, 6),
     ]
+
+
+def test_ids_stay_in_order_although_spans_go_back_and_lie_beyond_the_text() -> None:
+    vocab = {"a": 0, **{f"<0x{byte:02X}>": 1 + byte for byte in range(256)}}
+    model = {"type": "BPE", "continuing_subword_prefix": "##", "byte_fallback": True, "vocab": vocab, "merges": []}
+    step = {"type": "Split", "pattern": {"String": "a"}, "behavior": "Isolated", "invert": False}
+    tokenizer = fastbpe.load(json.dumps({"model": model, "pre_tokenizer": step}).encode())
+    for text in ("a.", "..a", "..a..a"):
+        parts = align(text, tokenizer, tokenizer)
+        assert [token_id for part in parts for token_id in part.first] == tokenizer.encode(text)
+        assert "".join(text[part.start : part.end] for part in parts) == text
 
 
 def test_bytes_are_refused_with_the_way_out() -> None:

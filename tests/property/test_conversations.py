@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import fastbpe
 from fastbpe import SpecialTokenError, Tokenizer
+from helpers import tokenizer_json
 from helpers.sampling import n_rounds
 from helpers.streaming import BITS, NAMES, made
 from helpers.text_strategies import texts
@@ -118,3 +121,15 @@ def test_errors_leave_the_conversation_as_it_was(name: str) -> None:
         with pytest.raises(ValueError, match=r"-1|middle"):
             conversation.truncate_to(**arguments)
     assert conversation.ids == before == tokenizer.encode("ab ab<> e")
+
+
+def test_truncating_skips_texts_that_end_within_a_token_and_have_no_ids() -> None:
+    model = {"type": "BPE", "unk_token": "[UNK]", "vocab": {"a": 0}, "merges": []}
+    token = tokenizer_json.added(1, "xyz", normalized=True)  # found in lower case, where "x" alone is unknown
+    described = {"added_tokens": [token], "normalizer": {"type": "Lowercase"}, "model": model}
+    tokenizer = fastbpe.load(json.dumps(described).encode())
+    for side, kept in (("right", "a"), ("left", "")):
+        conversation = tokenizer.conversation()
+        conversation.append("aXYZ")
+        conversation.truncate_to(1, side=side)  # type: ignore[arg-type]
+        assert conversation.text == kept

@@ -13,6 +13,7 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer, TrainingError
+from fastbpe.errors import NoUnknownTokenError
 from helpers import tokenizer_json
 from helpers.native_files import parts, sealed
 
@@ -98,6 +99,25 @@ def test_single_tokens_decode_within_a_text(words: Tokenizer) -> None:
 
 def test_untrusted_text_never_becomes_a_special_token(words: Tokenizer) -> None:
     assert words.encode_parts([("<s>", True), ("<s>", False)]) == [0, 1, 1, 14]
+
+
+def test_untrusted_text_needs_an_unknown_token_only_where_an_added_token_has_unknown_characters() -> None:
+    model = {"type": "WordLevel", "unk_token": "[UNK]", "vocab": {"a": 0, "b": 1, "c1": 2}}
+    data = json.dumps(
+        {"added_tokens": [tokenizer_json.added(2, "c1")], "pre_tokenizer": {"type": "Whitespace"}, "model": model}
+    ).encode()
+    tokenizer = fastbpe.load(data)
+    assert tokenizer.encode_parts([("a b", False), ("c1", True)]) == [0, 1, 2]
+    with pytest.raises(NoUnknownTokenError, match="the character 'c' has no token"):
+        tokenizer.encode_parts([("c1", False)])
+
+
+def test_spans_beyond_the_text_do_not_prevent_explaining() -> None:
+    vocab = {"a": 0, **{f"<0x{byte:02X}>": 1 + byte for byte in range(256)}}
+    model = {"type": "BPE", "continuing_subword_prefix": "##", "byte_fallback": True, "vocab": vocab, "merges": []}
+    tokenizer = fastbpe.load(json.dumps({"model": model, "decoder": {"type": "Fuse"}}).encode())
+    assert tokenizer.encode_with_offsets("a.")[1] == [(0, 1), (1, 2), (2, 3), (3, 4)]  # as in tokenizers
+    assert tokenizer.explain("a.").changes == ((1, 2, ".", "<0x23><0x23><0x2E>"),)
 
 
 def test_streams_and_conversations_give_the_ids_of_the_whole(words: Tokenizer) -> None:

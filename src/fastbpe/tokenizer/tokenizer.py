@@ -653,7 +653,7 @@ class Tokenizer(TokenizerBase):
         return Conversation(self, lambda: self._pair_cuts, *chosen)
 
     def completions(self, prefix: bytes | str) -> list[int]:
-        """List the ids, in order, of the tokens whose bytes begin with a prefix (bytes, or a str for its UTF-8).
+        """List the ids of the tokens whose bytes begin with a prefix (bytes, or a str), in the order of the bytes.
 
         For token healing: drop the last ids of a prompt, and let the model choose among the completions of their
         bytes. Special and added tokens are not included. For character-level tokens, the decoded bytes count.

@@ -266,7 +266,9 @@ def _reach_within(
     """Find the position as `_reach` does, given the safe cuts around it (the result of `cut_range`)."""
     pipeline = encoder._pipeline
     room = n_ids - n_near
-    is_plain = takes_plain_text(pipeline)  # otherwise, normalization may leave no ids of some text after `near`
+    # If not plain, normalization may leave no ids of some text after `near`. A split pattern may leave out text,
+    # too: a part without room for more ids ends before such text.
+    is_plain = takes_plain_text(pipeline)
     if near == far or (is_plain and not room):
         return near
     if abs(far - near) > TRIED:

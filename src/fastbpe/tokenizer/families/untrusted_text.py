@@ -7,10 +7,11 @@ unknown token, and base symbols (a byte, a character), because no other ids can 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe.errors import NoUnknownTokenError
 from fastbpe.model import METASPACE, CodePointModel, Model, PieceType
 from fastbpe.splitting.charset import blanks
 from fastbpe.tokenizer.families.token_spelling import merged_ids, spell_bytes, spell_characters
@@ -45,14 +46,27 @@ def spelled_symbols(
     spelling = model.spelling
     assert spelling is not None
     tokens = vocabulary.tokens()
-    spelled = {}
+    spelled: dict[int, list[int]] = {}
     for token_id in added:
         if not vocabulary.has(token_id) or token_id == spelling.unknown:
             continue
         text = tokens[token_id].decode().removesuffix(spelling.suffix).removeprefix(spelling.prefix)
         if len(text) > 1 and text.strip(blanks()):
-            spelled[token_id] = base_symbols(merging, text.encode())
+            try:
+                spelled[token_id] = base_symbols(merging, text.encode())
+            except NoUnknownTokenError as error:
+                spelled[token_id] = _Refused(str(error))
     return spelled
+
+
+class _Refused(list[int]):
+    """In place of ids that a model lacks, as it has no unknown token: only a text that needs them is an error."""
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+
+    def __iter__(self) -> Iterator[int]:
+        raise NoUnknownTokenError(self._message)
 
 
 def spelled_characters(model: CodePointModel, parts: Parts) -> dict[int, list[int]]:

@@ -61,9 +61,11 @@ def align(text: str, a: Tokenizer, b: Tokenizer) -> list[Aligned]:
     if not parts:  # an empty text, to which a normalizer may add characters that have ids
         parts = [Aligned([], [], 0, 0)] if any(ids for ids, _ in sides) else []
     for side, (ids, spans) in enumerate(sides):
+        at = 0
         for token_id, (start, _) in zip(ids, spans, strict=True):
-            # A token without characters at the end of the text is in the last part.
-            at = min(bisect_right(cuts, start) - 1, len(parts) - 1)
+            # A token without characters at the end of the text is in the last part. Spans may go back, as in
+            # tokenizers for a continuing_subword_prefix in bytes; ids stay in their order.
+            at = max(at, min(bisect_right(cuts, start) - 1, len(parts) - 1))
             parts[at][side].append(token_id)  # type: ignore[union-attr]  # fields 0 and 1 are lists
     return parts
 
@@ -74,6 +76,7 @@ def _common_cuts(n: int, sides: Sequence[Sequence[tuple[int, int]]]) -> list[int
     edges = {0, n}
     for spans in sides:
         for start, end in spans:
+            start, end = min(start, n), min(end, n)  # such spans may also lie beyond the text
             edges |= {start, end}
             if end - start > 1:
                 spanned[start + 1] += 1

@@ -283,7 +283,8 @@ def _changes(tokenizer: Explained, text: str, ids: list[int], spans: Spans) -> I
     start = at = 0
     last: tuple[int, int, int, int] | None = None  # (start, end, at, stop) of a change that the next may continue
     for end, stop in [*_common_places(tokenizer, decoded, ids, spans), (len(text), len(decoded))]:
-        if end < start or stop < at:  # tokens that share a character
+        # Tokens share a character; or spans lie beyond the text, as in tokenizers for bytes with a prefix.
+        if end < start or stop < at or end > len(text):
             continue
         change = _trimmed(text, decoded, start, end, at, stop)
         if change is not None and last is not None and (last[1], last[3]) == (change[0], change[2]):

@@ -19,13 +19,14 @@ from fastbpe._utils.arguments import integer
 from fastbpe._utils.choices import Side
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.suggestions import choose_one_of
+from fastbpe.errors import VocabularyError
 from fastbpe.tokenizer.cutting.boundaries import SIDES
 from fastbpe.tokenizer.streams.stream_cuts import BEFORE, GrowingText
 
 _N_SHOWN = 40  # characters that a repr shows
 _SEGMENT_CHARACTERS = 256  # a longer segment ends at its first cut
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-_NOWHERE = sys.maxsize  # after every text
+_NOWHERE = sys.maxsize  # after every text; also more ids than any text has
 
 
 class _Segment(NamedTuple):
@@ -262,8 +263,7 @@ class Conversation(GrowingText):
         while high - low > 1:
             middle = (low + high) // 2
             part = before + text[: places[middle]]
-            ids, _ = encode_part(self._pipeline, part, len(before), len(part), self._allowed, state)
-            if n_ids + len(ids) <= max_tokens:
+            if n_ids + len(self._ids_of_part(part, len(before), len(part), state)[0]) <= max_tokens:
                 low = middle
             else:
                 high = middle
@@ -311,12 +311,22 @@ class Conversation(GrowingText):
             n_text = len(text)
             if index + 1 < len(segments):
                 text += segments[index + 1].text[0]
-            ids, state = encode_part(self._pipeline, text, len(before), n_text, self._allowed, state)
+            ids, state = self._ids_of_part(text, len(before), n_text, state)
             n_ids += len(ids)
             if index + 1 == len(segments) or state == segments[index].after_fused:
                 return n_ids + n_after
             index, start, before = index + 1, 0, BEFORE
             n_after -= len(segments[index].ids)
+
+    def _ids_of_part(self, text: str, start: int, end: int, state: bool) -> tuple[Sequence[int], bool]:
+        """Encode text[start:end] as encode_part does; more ids than fit in memory if the vocabulary lacks some.
+
+        A model without an unknown token may lack ids for a text that ends within an added token.
+        """
+        try:
+            return encode_part(self._pipeline, text, start, end, self._allowed, state)
+        except VocabularyError:
+            return range(_NOWHERE), state
 
     def _places(self, text: str) -> Sequence[int]:
         """Return the positions of a segment, including 0 and its length, that are not inside a character or token.
