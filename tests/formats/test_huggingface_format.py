@@ -219,6 +219,15 @@ def test_given_special_tokens_change_the_template(
         assert tokenizer.roles.keys() <= {"bos", "eos"}
 
 
+def test_ids_around_texts_need_no_token() -> None:
+    processor = {"type": "BertProcessing", "cls": ["<s>", 300], "sep": ["</s>", 262]}
+    tokenizer = load(small([added(262, "</s>", special=True)], post_processor=processor))
+    assert tokenizer.template == ([300], [262])
+    assert tokenizer.roles == {"eos": "</s>"}
+    with pytest.raises(ValueError, match="uint8 is too small for id 300 at position 0"):
+        load(small(post_processor=processor)).encode_to_numpy("a", with_template=True, dtype="uint8")
+
+
 @pytest.mark.parametrize("token_id", [[262], "a", -1, 1 << 70])
 def test_bad_id_of_a_token_around_texts_raises_special_token_error(token_id: Any) -> None:
     processor = {"type": "BertProcessing", "cls": ["<s>", 262], "sep": ["<s>", 262]}

@@ -56,6 +56,7 @@ def encode(
             lists = encoder.encode_batch(texts, **options)
         ids, offsets = _end_to_end(numpy, lists)
     if template is not None:
+        n_vocab = max(n_vocab, 1 + max(chain(*template), default=0))  # some files have ids without a token there
         ids, offsets = _around(numpy, ids, offsets, *template)
     if wanted is not None:
         ids = in_dtype(numpy, ids, wanted, out, n_vocab)

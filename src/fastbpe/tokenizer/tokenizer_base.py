@@ -149,7 +149,8 @@ class TokenizerBase(Encoder):
     def _roles(self) -> Mapping[str, int | None]:
         """Role → id; None if no token has the role."""
         named, special = self._family.named_roles(), self._special.ids
-        return own_tokens.find_roles(named, self._template_ids(), special, self._find)
+        before, behind = map(self._names.known, self._template_ids())  # a file may name ids without a token
+        return own_tokens.find_roles(named, (before, behind), special, self._find)
 
     @cached_property
     def _pair_cuts(self) -> PairCuts | None:

@@ -102,6 +102,14 @@ def test_texts_that_a_model_without_an_unknown_token_refuses_have_no_ids(tmp_pat
     assert changed == {"A": ([0], [2])}
 
 
+def test_normalizer_may_change_parts_between_added_tokens(tmp_path: Path) -> None:
+    strip = {"type": "Strip", "strip_left": False, "strip_right": True}
+    tokenizer = with_normalizer(**strip).with_tokens(["<x>"])
+    done = tokenizer.export(tmp_path / "a.json", drop=["normalizer"], verify_text="a <x>b")
+    assert done is not None
+    assert ("a <x>b", [97, 258, 98], [97, 32, 258, 98]) in done.changed
+
+
 def test_superbpe_without_its_normalizer_becomes_a_gguf_file(tmp_path: Path) -> None:
     two = "\u0661\u0662"  # llama.cpp cuts numbers of these digits in other places
     plain = Tokenizer.from_ranks(

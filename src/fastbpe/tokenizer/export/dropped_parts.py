@@ -73,11 +73,14 @@ def compare(
 
     Raises FormatError if a text that the normalizer does not change gets other ids.
     """
+    # The normalizer gets each part of a text between added tokens, and may strip the ends of each.
+    added = [token.content for token in one._family.model.added_tokens]
+    cuts = {*added, *map(normalize, added)}
     for text in chain(_TEXTS, lines, islice(probe(one), _MAX_TEXTS)):
         difference = Difference(text, _ids(one, text), _ids(plain, text))
         if difference.expected == difference.found:
             continue
-        if normalize(text) == text:
+        if normalize(text) == text and not any(cut in text for cut in cuts):
             raise FormatError(
                 f"{describe(one, difference, 'without the normalizer')}, although the normalizer leaves "
                 "this text as it is; nothing is written: export this tokenizer as native"

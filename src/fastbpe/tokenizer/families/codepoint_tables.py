@@ -93,8 +93,9 @@ def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
         # An incomplete character may take bytes of the U+2581 after it, which a space then cannot replace.
         return build(model, may_mark_spaces=False)
     merges = [] if is_unigram else _merges(merging, code_points)  # a unigram model does not merge
+    tables: dict[str, Any] = build_look_ups(code_points.token_bytes, code_points.token_ends, merges)
     vocabulary = Vocabulary(
-        **build_look_ups(code_points.token_bytes, code_points.token_ends, merges),
+        **tables,
         whole_piece_first=False,
         code_points=code_points,
         segmenter=unigram_tables.make_segmenter(merging, code_points, unknown, byte_ids, table)
