@@ -247,11 +247,13 @@ class CharacterRemoval(ByteRemoval):
 
     @cached_property
     def _uncovered(self) -> set[int]:
-        """Ids of tokens that are found only as whole pieces, because one of their characters is not a token.
+        """Ids of tokens that are found although one of their characters is not a token.
 
-        Without them, text would lose that character, or get the unknown token.
+        BPE finds them only as whole pieces. Without them, text would lose that character, or become unknown. In
+        WordPiece and WordLevel, words become unknown whatever their characters are.
         """
-        if self._spelling.byte_ids or not self._model.whole_piece_first:
+        finds = self._model.whole_piece_first or self._spelling.kind == "Unigram"
+        if self._spelling.byte_ids or not finds:
             return set()
         base = {*self._tokens}
         return {i for i, token in enumerate(self._tokens) if not base.issuperset(self._symbols(token))}
