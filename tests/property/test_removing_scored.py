@@ -21,9 +21,7 @@ def test_scores_follow_their_tokens_when_one_is_removed() -> None:
 def test_token_with_a_character_that_is_not_a_token_stays() -> None:
     pieces = [("<unk>", 0.0), ("xy", -1.0), ("aa", -4.0), ("x", -9.0), ("y", -9.0)]
     old = load(tokenizer_json({"type": "Unigram", "unk_id": 0, "vocab": pieces, "byte_fallback": False}))
-    with pytest.raises(
-        VocabularyError, match="token 2 cannot be removed: one of its characters is not a token"
-    ):
+    with pytest.raises(VocabularyError, match="token 2 cannot be removed: one of its characters is not a token"):
         old.without_tokens(["aa"])
     assert old.prune(corpus=["xy"]).tokenizer.encode("xyaa") == [1, 2]
 

@@ -1306,7 +1306,7 @@ class Tokenizer(TokenizerBase):
         """
         new = self._new_tokens(special_tokens, "special_tokens", special=True)
         known, n_vocab = self._special, self.n_vocab
-        new = adding.with_reserved(new, known, n_vocab, reserved, reserved_name, pad_to_multiple_of)
+        new = adding.with_reserved(new, known, self._find, n_vocab, reserved, reserved_name, pad_to_multiple_of)
         extended = self._of(self._family.with_added(new, "special_tokens"))
         return extended if roles is None else extended._with_roles(roles)
 

@@ -66,6 +66,29 @@ def test_reserved_tokens_fill_up_to_a_multiple(old: Tokenizer) -> None:
 
 
 @BOTH
+def test_reserved_names_skip_new_and_added_tokens(old: Tokenizer) -> None:
+    new = old.with_tokens(["<r0>"]).with_special_tokens(["<r1>"], reserved=1, reserved_name="<r{}>")
+    assert [*new.special_tokens][-2:] == ["<r1>", "<r2>"]
+
+
+def test_reserved_names_skip_ordinary_tokens() -> None:
+    old = Tokenizer.from_ranks({**BYTES, b"r0": 256}, pattern="gpt2")
+    assert [*old.with_special_tokens([], reserved=1, reserved_name="r{}").special_tokens] == ["r1"]
+
+
+@BOTH
+def test_special_token_with_a_space_keeps_it(old: Tokenizer) -> None:
+    new = old.with_special_tokens(["<a b>"])
+    assert new.encode("<a b>", allowed_special="all")[-1] == new.special_tokens["<a b>"] == old.n_vocab
+
+
+def test_token_with_the_flags_of_a_known_one_or_with_none_is_that_token() -> None:
+    old = byte_level().with_tokens([AddedToken("<x>", lstrip=True)])
+    for token in (AddedToken("<x>", lstrip=True), AddedToken("<x>"), "<x>"):
+        assert old.with_tokens([token]) == old
+
+
+@BOTH
 def test_reserved_names_continue_after_the_existing_ones(old: Tokenizer) -> None:
     new = old.with_special_tokens(["<r1>"]).with_special_tokens([], reserved=2, reserved_name="<r{}>")
     assert [*new.special_tokens][-3:] == ["<r1>", "<r0>", "<r2>"]

@@ -18,7 +18,7 @@ from fastbpe.tokenizer.special_token_rules import SpecialTokens, check_names, ch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from fastbpe.tokenizer.special_token_rules import Ordinary
 
@@ -163,6 +163,7 @@ def _numbered(
 def with_reserved(
     new: Sequence[AddedToken],
     known: SpecialTokens,
+    find: Callable[[str], int | None],
     n_vocab: int,
     reserved: int,
     reserved_name: str,
@@ -170,6 +171,7 @@ def with_reserved(
 ) -> list[AddedToken]:
     """Put reserved special tokens after the new ones. The last three arguments: as in `with_special_tokens`.
 
+    known: special and added tokens of the tokenizer. find: function from the text of any of its tokens to the id.
     n_vocab: one more than the greatest id of the tokenizer.
 
     Raises ValueError if a number is out of range, or reserved_name does not have exactly one {}; TypeError if an
@@ -196,7 +198,7 @@ def with_reserved(
     while n_added:
         name = reserved_name.replace("{}", str(number))
         number += 1
-        if name not in names:
+        if name not in names and find(name) is None:
             out.append(AddedToken(name, n_vocab, special=True))
             n_vocab += 1
             n_added -= 1
