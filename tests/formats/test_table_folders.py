@@ -59,6 +59,15 @@ def test_table_gives_the_ids_of_pieces_and_of_runs(tmp_path: Path) -> None:
         loaded.decoder()
 
 
+@pytest.mark.parametrize("name", ["Marian", "M2M100", "Speech2Text"])
+def test_untrusted_text_is_no_special_token_of_the_table(name: str, tmp_path: Path) -> None:
+    loaded = fastbpe.load(fill(tmp_path, name))
+    assert loaded.encode_parts([("a", True), ("</s>", True)])[-1] == loaded.special_tokens["</s>"]
+    for text in ("</s>", "a</s> a</s>"):
+        assert loaded.special_tokens["</s>"] not in loaded.encode_parts([(text, False)])
+    assert loaded.encode_parts([("\u4e2d\u56fd", False)]) == loaded.encode("\u4e2d\u56fd") == [4, 5]
+
+
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])
 def test_batch_on_two_threads_has_the_ids_of_each_text(tmp_path: Path, model_type: str) -> None:
     loaded = fastbpe.load(fill(tmp_path, trainer={"model_type": model_type}))

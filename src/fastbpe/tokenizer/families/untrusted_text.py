@@ -15,6 +15,7 @@ from fastbpe.errors import NoUnknownTokenError
 from fastbpe.model import METASPACE, CodePointModel, Model, PieceType
 from fastbpe.splitting.charset import blanks
 from fastbpe.tokenizer.families.token_spelling import merged_ids, spell_bytes, spell_characters
+from fastbpe.tokenizer.families.unigram_tables import found_whole
 
 if TYPE_CHECKING:
     from fastbpe.tokenizer.families.codepoint_tables import Parts
@@ -77,9 +78,10 @@ def spelled_characters(model: CodePointModel, parts: Parts) -> dict[int, list[in
     ids = parts.symbol_ids()
     usable = merged_ids(model) - guarded
     spelled = {}
-    for token_id in guarded.intersection(ids):  # merging makes no other ids
+    made = {*ids}  # by merging; a table also finds runs of unknown characters as a whole
+    for token_id in guarded & (made | found_whole(model)):
         text = model.piece(token_id).decode("utf-8", "replace")
         if model.types[token_id] == PieceType.UNKNOWN or len(text) == 1 or not text.strip(blanks() + METASPACE):
             continue
-        spelled[token_id] = spell_characters(text, parts, ids, usable)
+        spelled[token_id] = spell_characters(text, parts, ids, usable) if token_id in made else [parts.unknown]
     return spelled
