@@ -28,8 +28,6 @@ def sequences(batch: _Batch | tuple[Buffer, Buffer]) -> _Batch:
     contains null. Raises TypeError if ids or offsets are not one-dimensional arrays of integers, or the batch is a
     table with columns (pyarrow, pandas) or a mapping.
     """
-    if type(batch) is list:
-        return batch
     if type(batch) is tuple and len(batch) == 2 and all(_is_array(part) for part in batch):
         return _cut(memoryview(batch[0]), memoryview(batch[1]))  # type: ignore[arg-type]
     check_no_table(batch, "batch")
@@ -41,8 +39,8 @@ def sequences(batch: _Batch | tuple[Buffer, Buffer]) -> _Batch:
 
 
 def _is_array(part: object) -> bool:
-    """Tell whether half of a pair is an array; a pair of lists or of bytes is a batch of two sequences."""
-    if isinstance(part, (bytes, bytearray, str, list, tuple)):
+    """Tell whether half of a pair is an array; a pair of bytes is a batch of two texts, which decoding refuses."""
+    if isinstance(part, (bytes, bytearray)):
         return False
     try:
         memoryview(part)  # type: ignore[arg-type]

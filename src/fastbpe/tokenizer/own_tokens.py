@@ -85,7 +85,7 @@ def fill_template(
     templates: Templates, encode: Callable[..., list[int]], text: str | bytes, pair: str | bytes | None
 ) -> list[int]:
     """Put the ids of one or two texts into the template for this number of texts. encode: `Tokenizer.encode`."""
-    texts = {TEXT: text} if pair is None else {TEXT: text, PAIR: pair}
+    texts = {TEXT: text, PAIR: pair}  # the template for one text has no PAIR
     ids: list[int] = []
     for item in templates.single if pair is None else templates.pair:
         if item in texts:

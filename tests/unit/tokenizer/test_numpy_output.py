@@ -122,3 +122,15 @@ def test_sequences_of_other_kinds_decode_each(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode_batch([ids, ids]) == [text, text]
     assert tokenizer.decode_batch((ids.tolist(), ids.tolist())) == [text, text]
     assert tokenizer.decode_batch((ids, ids, ids)) == [text] * 3
+
+
+def test_pair_is_ids_and_offsets_only_if_both_are_arrays_in_one_dimension() -> None:
+    tokenizer = Tokenizer.from_merges([], pattern=None)
+    for pair in (([97, 98], [99]), ((97, 98), (99,))):
+        assert tokenizer.decode_batch(pair) == ["ab", "c"]  # type: ignore[arg-type]
+    for pair in ((b"ab", b"c"), (bytearray(b"ab"), b"c")):
+        with pytest.raises(TypeError, match="ids must be a sequence of integers, not byte"):
+            tokenizer.decode_batch(pair)  # type: ignore[arg-type]
+    assert tokenizer.decode_batch((numpy.array([]), numpy.array([0]))) == []  # of floats, but empty
+    with pytest.raises(TypeError, match=r"ids must be integers in one dimension: got an array with ndim=2"):
+        tokenizer.decode_batch((numpy.zeros((2, 2), int), numpy.array([0, 2])))
