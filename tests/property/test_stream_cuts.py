@@ -10,9 +10,10 @@ import pytest
 import fastbpe
 from fastbpe import AddedToken, Tokenizer
 from fastbpe._core.encode.text_cuts import encode_part as encode_part_of
-from fastbpe.model import Supermerges, pack_merges
+from fastbpe.model import PieceType, Supermerges, pack_merges
 from fastbpe.tokenizer.streams.stream_cuts import PairCuts
 from helpers import random_exports
+from helpers.codepoint_models import model_of
 from helpers.sampling import rounds, share_of
 from helpers.shared_data import BYTES
 
@@ -111,6 +112,39 @@ def test_interval_counts_and_joins_equal_encoding_the_parts(mode: str, monkeypat
             is_sum = parts[0] + parts[1] == parts[2]
             assert fastbpe.joins(tokenizer, a, b, allowed_special=allowed) == is_sum, (number, a, b)
     assert n_cuts > share_of(20)
+
+
+def test_unknown_characters_on_both_sides_of_a_cut_share_an_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fastbpe.tokenizer.streams.interval_counts._STEP", 1)
+    # "b" and "c" are unknown alone. The piece with a space inside leaves only cuts of pairs.
+    pieces = [(piece.encode(), -1.0, PieceType.NORMAL) for piece in ("▁", "a", "a▁", "bb", "ab", "bcc")]
+    unknown = (b"<unk>", 0.0, PieceType.UNKNOWN)
+    options = {"remove_extra_whitespaces": False, "add_dummy_prefix": False}
+    tokenizer = fastbpe.load(model_of([unknown, *pieces], normalizer=options))
+    assert fastbpe.joins(tokenizer, "漢b", "bb漢")
+    assert fastbpe.joins(tokenizer, "漢b", "bbc")
+    rng = random.Random(0)
+    for number in range(300):
+        monkeypatch.setattr("fastbpe.tokenizer.streams.conversation._SEGMENT_CHARACTERS", 1 + number % 4)
+        text = "".join(rng.choices("ab 漢", k=9))
+        start, end = sorted(rng.choices(range(len(text) + 1), k=2))
+        stream, counter = tokenizer.encoder(), tokenizer.interval_counter(text)
+        ids = tokenizer.encode(text)
+        assert [i for character in text for i in stream.push(character)] + stream.finish() == ids, text
+        assert counter(start, end) == tokenizer.count(text[start:end]), (text, start, end)
+        is_sum = tokenizer.encode(text[:start]) + tokenizer.encode(text[start:]) == ids
+        assert fastbpe.joins(tokenizer, text[:start], text[start:]) == is_sum, (text, start)
+        conversation = tokenizer.conversation()
+        conversation.append(text)
+        conversation.replace(start, end, rng.choice(["", "漢"]))
+        assert conversation.ids == tokenizer.encode(conversation.text), (text, start, end)
+        whole, n_ids, side = conversation.text, rng.randrange(1 + len(ids)), rng.choice(["left", "right"])
+        conversation.truncate_to(n_ids, side=side)
+        assert conversation.ids == tokenizer.encode(conversation.text), (whole, n_ids, side)
+        assert len(conversation.ids) <= n_ids, (whole, n_ids, side)
+        n_more = len(conversation) + 1
+        more = whole[:n_more] if side == "right" else whole[-n_more:]
+        assert more == conversation.text or tokenizer.count(more) > n_ids, (whole, n_ids, side)
 
 
 @pytest.mark.parametrize("mode", ["byte", "codepoint"])

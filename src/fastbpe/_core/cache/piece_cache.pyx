@@ -56,16 +56,19 @@ cdef enum:
     MAX_CACHED_IDS = 1 << 12
     MAX_CACHED_BYTES = 1 << 10  # longest piece that is cached; longer ones hardly ever repeat
 
+# Upper bound of the limit. Entries have 32-bit indices of words in the arena, which may take 3/8 of it.
+cdef size_t MAX_CACHE_BYTES = <size_t> 1 << 35
+
 
 cdef void cache_start(Cache* cache, uint64_t seed, size_t limit) noexcept nogil:
     """Start an empty cache.
 
     seed: secret seed of its hashes, so that nobody can choose pieces that collide.
-    limit: bytes that the tables and the arena together may take; less than MIN_CACHE_BYTES is raised to that.
+    limit: bytes that the tables and the arena together may take, moved into MIN_CACHE_BYTES to MAX_CACHE_BYTES.
     """
     memset(cache, 0, sizeof(Cache))
     cache.seed = seed
-    cache.limit = max(limit, <size_t> MIN_CACHE_BYTES)
+    cache.limit = _within_bounds(limit)
 
 
 cdef void cache_free(Cache* cache) noexcept nogil:
@@ -86,11 +89,15 @@ cdef size_t cache_bytes(const Cache* cache) noexcept nogil:
 
 
 cdef void cache_limit(Cache* cache, size_t limit) noexcept nogil:
-    """Set a new limit, in bytes. Empties a cache that is larger."""
-    limit = max(limit, <size_t> MIN_CACHE_BYTES)
+    """Set a new limit, in bytes, as in cache_start(). Empties a cache that is larger."""
+    limit = _within_bounds(limit)
     if cache_bytes(cache) > limit:
         cache_free(cache)
     cache.limit = limit
+
+
+cdef inline size_t _within_bounds(size_t limit) noexcept nogil:
+    return min(max(limit, <size_t> MIN_CACHE_BYTES), MAX_CACHE_BYTES)
 
 
 cdef int encode_pieces(

@@ -283,7 +283,7 @@ cdef bint _divide(
         return False
     place = _place_of_byte(text, start, end, n_bytes)
     near = start
-    far = _cut_within(pipeline, text, start, max(place, start + 1), end)
+    far = _cut_within(pipeline, text, start, place, end)
     if far <= place:
         near = far
         far = _cut_within(pipeline, text, place, place + 1, end)

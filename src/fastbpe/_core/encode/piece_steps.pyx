@@ -87,7 +87,8 @@ cdef class PieceSteps:
         if self.normalizing.normalizer is not None and not self.normalizing.normalizer.gives_utf8:
             if self.is_sentence:  # its search reads bytes that are not UTF-8 as sentencepiece does
                 scratch.base = scratch.ends.n = 0
-                ends_add(&scratch.ends, n)
+                if n:  # the cache has no key for an empty piece
+                    ends_add(&scratch.ends, n)
                 return self._merge(data, n, 0, n, scratch)
             return self._read_as_sentencepiece(data, n, scratch)
         if self.normalizing.symbols is not None:
@@ -123,8 +124,8 @@ cdef class PieceSteps:
         """Do the work of find_symbols() for normalized text that may not be UTF-8.
 
         sentencepiece reads a character as the number of bytes that its lead byte announces, without checking them.
-        A character that is not UTF-8 is in no token: it becomes the ids of its bytes, or an
-        unknown id, which consecutive such characters share if ids fuse.
+        A character that is not UTF-8 is in no token: it becomes the ids of its bytes, or an unknown id, which
+        consecutive such characters share if ids fuse.
         """
         cdef const Characters* characters = self.vocabulary.tables.characters
         cdef size_t at = 0, start = 0, n_bytes

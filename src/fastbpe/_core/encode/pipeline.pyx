@@ -291,7 +291,7 @@ cdef class Pipeline:
         cdef size_t first = n_spans(scratch)
         cdef Places* places = NULL if scratch.spans == NULL else &scratch.places
         cdef bint changes
-        if n == 0:  # for example between two tokens, where SigLIP's front would put an unknown token
+        if n == 0:  # an empty text, or no text after the last token: SigLIP's front would put an unknown token there
             return 0
         if scratch.at_start and self.front.first is not None:
             changes = self.front.first.apply(data, n, &scratch.changed, places)
@@ -426,7 +426,7 @@ cdef class Pipeline:
             if is_prefixed and scratch.spans != NULL:
                 spans_without_prefix(scratch.spans, first, 1)
             return 0
-        if scratch.spans == NULL or n == 0:
+        if scratch.spans == NULL:
             return self.pieces.find_symbols(data, n, scratch)
         if is_prefixed or scratch.begins_with_space:
             ids_reserve(&scratch.trace, 1)

@@ -50,7 +50,8 @@ cdef size_t take_code(PieceIdTable table, const uint8_t* data, size_t n, Scratch
     if end + 1 >= n:
         return 0
     end += 2
-    if table.codes is not None and table.codes.find_here(data, end, 0, &match) and match.end == end:
+    # A code has no << before its end, so the code that is found ends here.
+    if table.codes is not None and table.codes.find_here(data, end, 0, &match):
         code_id = match.id
     add_id(scratch, code_id)
     if scratch.spans != NULL:

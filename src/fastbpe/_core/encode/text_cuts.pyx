@@ -38,8 +38,9 @@ def encode_part(
 ):
     """Encode text[start:end] as a part of the text, which begins at 0 or a cut and ends at a cut or the text's end.
 
-    after_fused: the second result for the previous part; False at the beginning of a text. Has no effect if the
-        tokenizer does not fuse ids.
+    after_fused: the second result for the previous part; False at the beginning of a text. Without effect if the
+        tokenizer does not fuse ids, and at a safe cut: the space behind it is a piece. It matters at a cut of
+        `code_point_cuts`, where both characters may be unknown.
 
     Returns (ids, after_fused): after_fused tells whether the last id is `Normalizing.fused`.
     """

@@ -11,8 +11,8 @@ reach 0. CPython does the same for the ints in its deep-frozen modules.
 Memory: 32 bytes for each id that a tokenizer has returned and, when there are many, for the ids between them: 3.2 MB
 for the 100,000 ids of cl100k. Offsets in a text use the table too. It has MAX_INTS ints, so it takes at most 32 MB.
 
-If a Python's ints have another layout (32 bits, free threading, PyPy), there is no table, and each id becomes a
-new int.
+If a Python's ints have another layout (digits of 15 bits) or other counts of references (free threading,
+Py_TRACE_REFS), there is no table, and each id becomes a new int.
 """
 
 # Tried and dropped: taking ints from a list, with reference counts: twice the time of computing their address.
@@ -23,7 +23,7 @@ from libc.stdlib cimport calloc, free, malloc
 cdef extern from *:
     """
     #if defined(CYTHON_COMPILING_IN_CPYTHON) && CYTHON_COMPILING_IN_CPYTHON && PYLONG_BITS_IN_DIGIT == 30 \\
-        && SIZEOF_VOID_P == 8 && !defined(Py_GIL_DISABLED) && !defined(Py_TRACE_REFS)
+        && !defined(Py_GIL_DISABLED) && !defined(Py_TRACE_REFS)
     #define FASTBPE_KEEPS_INTS 1
     #if PY_VERSION_HEX >= 0x030C0000
     #define FASTBPE_DIGIT long_value.ob_digit[0]

@@ -8,6 +8,7 @@ at a place that merging never crosses.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -136,12 +137,13 @@ def find_cuts(
 def merged(symbols: Iterable[_Symbol], order: Mapping[tuple[_Symbol, _Symbol], int]) -> list[_Symbol]:
     """Join neighbours with +, the pair with the lowest number in `order` first, the leftmost of equal ones."""
     left = list(symbols)
-    while True:
-        found = [(order[pair], i) for i, pair in enumerate(pairwise(left)) if pair in order]
-        if not found:
-            return left
-        at = min(found)[1]
+    numbers = [order.get(pair, math.inf) for pair in pairwise(left)]
+    while (best := min(numbers, default=math.inf)) < math.inf:
+        at = numbers.index(best)
         left[at : at + 2] = [left[at] + left[at + 1]]
+        before = max(at - 1, 0)
+        numbers[before : at + 2] = [order.get(pair, math.inf) for pair in pairwise(left[before : at + 2])]
+    return left
 
 
 def longest_first(symbols: Iterable[str]) -> list[str]:
