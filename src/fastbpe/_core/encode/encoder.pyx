@@ -130,7 +130,7 @@ cdef class Encoder:
         """Encode a text. See `Tokenizer.encode`."""
         if with_template:
             before, behind = self._template_ids()
-            ids = Encoder.encode(
+            ids = Encoder.encode(  # not self.encode, which a subclass may override
                 self, text, allowed_special=allowed_special, disallowed_special=disallowed_special,
                 num_threads=num_threads, dropout=dropout, seed=seed,
             )
@@ -225,9 +225,9 @@ cdef class Encoder:
     ):
         """Encode a text, and return the (start, end) of each id. See `Tokenizer.encode_with_offsets`."""
         if as_numpy:
-            require_numpy("as_numpy=True")
+            numpy = require_numpy("as_numpy=True")
             ids, spans, _ = self._encode_with_spans((text,), allowed_special, disallowed_special, unit)
-            return _as_numpy(ids, spans)
+            return _as_numpy(numpy, ids, spans)
         return self._encode_with_lists((text,), allowed_special, disallowed_special, unit)[0]
 
     def encode_batch_with_offsets(
@@ -240,7 +240,7 @@ cdef class Encoder:
         if as_numpy:
             numpy = require_numpy("as_numpy=True")
             ids, spans, offsets = self._encode_with_spans(texts, allowed_special, disallowed_special, unit)
-            return *_as_numpy(ids, spans), numpy.frombuffer(offsets, "int64")
+            return *_as_numpy(numpy, ids, spans), numpy.frombuffer(offsets, "int64")
         return self._encode_with_lists(texts, allowed_special, disallowed_special, unit)
 
     def _encode_with_lists(self, texts, allowed_special, disallowed_special, unit):
@@ -371,7 +371,6 @@ cdef bint _drops(object dropout, object seed) except -1:
     return rate_of(dropout) > 0
 
 
-cdef tuple _as_numpy(ids, spans):
+cdef tuple _as_numpy(numpy, ids, spans):
     """Wrap the memory of ids and of their spans: arrays of shape (n,) and (n, 2)."""
-    numpy = require_numpy("as_numpy=True")
     return numpy.frombuffer(ids, "uint32"), numpy.frombuffer(spans, "int64").reshape(-1, 2)

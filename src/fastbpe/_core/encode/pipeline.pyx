@@ -85,9 +85,9 @@ cdef class Pipeline:
         )
         self.only_prefixes = self.phases is None and (
             self.is_plain or self.normalizing is not None and always is None and self.normalizing.only_prefixes
-            and not pieces.is_sentence and front is None
+            and front is None
         )
-        self.may_defer = not pieces.is_sentence and self.phases is None and (
+        self.may_defer = self.phases is None and (
             self.normalizing is None or self.normalizing.fused == NONE and self.normalizing.table is None
         )
 
@@ -123,10 +123,10 @@ cdef class Pipeline:
             return False  # other steps may look beyond a cut, and each part would get the space
         if tokens is None:
             return True
-        if self.normalizing is not None and (tokens.ends_in_word or tokens.then is not None):
+        if self.normalizing is not None and tokens.ends_in_word:
             return False  # text after such a token is normalized separately; after a cut it is not
-        # The front may turn text around a cut into a token of `then`.
-        return tokens.cuttable and (self.front is None or tokens.then is None)
+        # Front and normalizer may turn text around a cut into a token of `then`.
+        return tokens.cuttable and (tokens.then is None or self.front is None and self.normalizing is None)
 
     cdef size_t cut(self, const Text* text, size_t start, size_t near) noexcept nogil:
         """Return the last safe cut in (start, near], or else the next one, or else the end.

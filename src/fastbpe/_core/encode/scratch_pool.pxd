@@ -38,7 +38,7 @@ cdef struct Scratch:
     bint keeps_runs  # runs of unknown ids stay, even if `Normalizing.fused` is set
     # Buffers of the steps
     Buffer utf8  # the text
-    Buffer changed  # normalized text, in byte mode
+    Buffer changed  # output of the front
     Places places  # sources of the bytes of `changed`, if spans are recorded
     Normalized normalized  # normalized text, in code-point mode
     Buffer prefixed  # text with a space inserted before it

@@ -12,9 +12,9 @@ cdef enum:
     MAX_MARGIN_BYTES = 64  # longest piece that segment_piece() accepts with the method SENTENCE
     # A head (see segmented.pyx) has the number of ids, at most MAX_MARGIN_BYTES, in its COUNT_BITS low bits, and above
     # them the exponent of the margin plus BIAS. It fits into 20 bits, so that an entry of the cache can pack it.
-    COUNT_BITS = 11
+    COUNT_BITS = 11  # 7 to 12 would do
     COUNT_MASK = (1 << COUNT_BITS) - 1
-    BIAS = 200  # bias of the exponent
+    BIAS = 200  # bias of the exponent; -BIAS is below the exponent of any u, which is at least -151: never sure
     MAX_EXPONENT = 0  # of a margin of 1 or more, which is always enough: u is less while totals are below RESET
     SIGNIFICAND = 24  # bits of the significand of a float: u is 2 ** (exponent of the total - 24)
     FLOAT_BIAS = 127  # bias of a float's exponent
