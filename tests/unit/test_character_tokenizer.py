@@ -6,6 +6,7 @@ import itertools
 import json
 import pickle
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,17 @@ def test_long_piece_with_many_ids_has_them_again_from_the_cache() -> None:
     tokenizer = of_letters(vocab, [], byte_fallback=True, continuing_subword_prefix="#" * 100)
     wanted = [*b"y", *(b"#" * 100 + b"y") * 999]
     assert tokenizer.encode("y" * 1000) == tokenizer.encode("y" * 1000) == wanted
+
+
+def test_offsets_of_a_long_piece_with_bytes_of_prefixes_take_seconds() -> None:
+    vocab = {**{f"<0x{byte:02X}>": byte for byte in range(256)}, " ": 256}
+    model = {"type": "BPE", "vocab": vocab, "merges": [], "byte_fallback": True, "continuing_subword_prefix": "#"}
+    split = {"type": "Split", "pattern": {"String": " "}, "behavior": "Isolated", "invert": False}
+    tokenizer = fastbpe.load(json.dumps({"version": "1.0", "model": model, "pre_tokenizer": split}).encode())
+    start = time.process_time()
+    _, offsets = tokenizer.encode_with_offsets("y" * 40_000 + " y" * 40_000)
+    assert offsets[:79_999] == [(i, i + 1) for i in range(79_999)]  # as tokenizers: beyond the piece, too
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -184,23 +184,22 @@ cdef void _place_beyond(const Text* text, Scratch* scratch, Spans* spans) noexce
     """
     cdef const Ids* beyond = &scratch.beyond
     cdef Span span
-    cdef size_t k, start, end, n_bytes = _character_of(text, <size_t> -1)  # no text has that byte
+    cdef Cursor none = Cursor(0, 0, 0, 0), at_start = none, ahead = none
+    cdef size_t k, start, end, last = 0, n_bytes = move_to(text, &ahead, <size_t> -1)  # no text has that byte
     for k in range(0, beyond.n, 3):
         start, end = beyond.items[k + 1], beyond.items[k + 2]
         span = Span(start, end)
         if start < n_bytes:
-            span.start = _character_of(text, start)
+            if start < last:  # a later piece, whose positions begin at 0 again
+                at_start = none
+            last = start
+            span.start = move_to(text, &at_start, start)
+            ahead = at_start
             if end < n_bytes:
-                span.end = _character_of(text, end)
+                span.end = move_to(text, &ahead, end)
             else:
-                span.end = 1 + (_character_of(text, end - 1) if end - 1 < n_bytes else span.start + 1)
+                span.end = 1 + (move_to(text, &ahead, end - 1) if end - 1 < n_bytes else span.start + 1)
         spans.items[beyond.items[k]] = span
-
-
-cdef size_t _character_of(const Text* text, size_t byte) noexcept nogil:
-    """Return the index of the character that contains a byte; after the text, the number of bytes of its UTF-8."""
-    cdef Cursor cursor = Cursor(0, 0, 0, 0)
-    return move_to(text, &cursor, byte)
 
 
 def sizes_of_tokens(Pipeline pipeline not None, str text not None, bint backward):
