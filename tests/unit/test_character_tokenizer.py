@@ -222,15 +222,32 @@ def test_long_piece_with_many_ids_has_them_again_from_the_cache() -> None:
     assert tokenizer.encode("y" * 1000) == tokenizer.encode("y" * 1000) == wanted
 
 
-def test_offsets_of_a_long_piece_with_bytes_of_prefixes_take_seconds() -> None:
+def with_bytes_of_prefixes(**steps: Any) -> Tokenizer:
+    """A prefix without a token becomes byte tokens, which lie beyond the end of their piece."""
     vocab = {**{f"<0x{byte:02X}>": byte for byte in range(256)}, " ": 256}
     model = {"type": "BPE", "vocab": vocab, "merges": [], "byte_fallback": True, "continuing_subword_prefix": "#"}
     split = {"type": "Split", "pattern": {"String": " "}, "behavior": "Isolated", "invert": False}
-    tokenizer = fastbpe.load(json.dumps({"version": "1.0", "model": model, "pre_tokenizer": split}).encode())
+    made = {"version": "1.0", "model": model, "pre_tokenizer": split, **steps}
+    return fastbpe.load(json.dumps(made).encode())
+
+
+def test_offsets_of_a_long_piece_with_bytes_of_prefixes_take_seconds() -> None:
     start = time.process_time()
-    _, offsets = tokenizer.encode_with_offsets("y" * 40_000 + " y" * 40_000)
+    _, offsets = with_bytes_of_prefixes().encode_with_offsets("y" * 40_000 + " y" * 40_000)
     assert offsets[:79_999] == [(i, i + 1) for i in range(79_999)]  # as tokenizers: beyond the piece, too
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("unit", ["byte", "utf16"])
+def test_trimmed_offsets_in_other_units_stay_within_the_text(unit: Any) -> None:
+    """Positions beyond the text, which only tokenizers' characters have, were once looked up in it: a crash."""
+    trims = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    tokenizer = with_bytes_of_prefixes(post_processor=trims)
+    text = "漢字😀" * 20 + " y"
+    n = len(text.encode("utf-8" if unit == "byte" else "utf-16-le")) // (1 if unit == "byte" else 2)
+    _, offsets = tokenizer.encode_with_offsets(text, unit=unit)
+    assert offsets[-1] == (n - 1, n)
+    assert max(end for _, end in offsets) == n
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -72,7 +72,7 @@ cdef int append_text_spans(
                 ids_expect(&scratch.ids, view.n // UNITS_PER_ID)
                 spans_expect(spans, view.n // UNITS_PER_ID)
                 _append_spans(pipeline, &view, allowed, disallowed, scratch, spans, found_pointer, traced_unit)
-        if scratch.beyond.n and traced_unit == CHARACTERS:  # the only unit of tokenizers
+        if scratch.beyond.n and unit == CHARACTERS:  # the only unit of tokenizers; to_unit() reads the text at spans
             _place_beyond(&view, scratch, spans)
         scratch.beyond.n = 0
         added = Spans(spans.items + first, spans.n - first, 0)
