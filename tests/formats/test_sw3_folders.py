@@ -51,6 +51,14 @@ def test_texts_change_before_the_model_encodes_them(tmp_path: Path) -> None:
     assert [step["type"] for step in fastbpe.steps(loaded)["normalizers"]][:3] == ["Replace", "Replace", "NFC"]
 
 
+def test_short_ascii_texts_change_even_if_the_model_only_puts_a_space_before_them(tmp_path: Path) -> None:
+    pieces = [piece for piece in PIECES if piece[2] != USER_DEFINED]
+    data = model_of(pieces, {"byte_fallback": True}, {"remove_extra_whitespaces": False})
+    config = {"tokenizer_class": "GPTSw3Tokenizer"}
+    folder_grid.write({"spiece.model": data, "tokenizer_config.json": config}, tmp_path)
+    assert fastbpe.load(tmp_path).encode("a\x01a") == [WORD, A]
+
+
 def test_decoding_puts_a_space_before_text_that_precedes_special_tokens(tmp_path: Path) -> None:
     loaded = fastbpe.load(fill(tmp_path))
     assert loaded.decode([WORD, A]) == "aa"

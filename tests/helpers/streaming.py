@@ -35,6 +35,7 @@ FILES: dict[str, dict[str, Any]] = {
     "NFC": {"normalizer": {"type": "NFC"}},
     "NFKC lower": {"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Lowercase"}]}},
     "prefix space": {"pre_tokenizer": {**GPT2, "add_prefix_space": True}},
+    "NFC, prefix space": {"normalizer": {"type": "NFC"}, "pre_tokenizer": {**GPT2, "add_prefix_space": True}},
     "steps of a file": {
         "pre_tokenizer": sequence({"type": "Digits", "individual_digits": True}, split(r"\s?\w+|\W"), BYTE_LEVEL)
     },

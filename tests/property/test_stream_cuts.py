@@ -147,6 +147,21 @@ def test_unknown_characters_on_both_sides_of_a_cut_share_an_id(monkeypatch: pyte
         assert more == conversation.text or tokenizer.count(more) > n_ids, (whole, n_ids, side)
 
 
+def test_text_after_a_token_that_ends_in_a_letter_keeps_its_dummy_prefix() -> None:
+    tokenizer = fastbpe.train(
+        ["ab ab"],
+        mode="codepoint",
+        vocab_size=30,
+        hard_vocab_limit=False,
+        remove_extra_whitespaces=False,
+        control_symbols=["token"],
+        progress=False,
+    )
+    stream, text = tokenizer.encoder(allowed_special="all"), "ab ab token ab token ab"
+    ids = [i for character in text for i in stream.push(character)]
+    assert ids + stream.finish() == tokenizer.encode(text, allowed_special="all")
+
+
 @pytest.mark.parametrize("mode", ["byte", "codepoint"])
 def test_interval_counts_and_joins_without_a_pattern_encode_only_what_is_near(
     mode: str, monkeypatch: pytest.MonkeyPatch
