@@ -96,6 +96,21 @@ def test_sequences_may_be_nested_as_deep_as_in_tokenizers(place: str) -> None:
         fastbpe.load(text.encode())
 
 
+def test_each_piece_of_the_first_character_has_the_prefix() -> None:
+    """Here they are 6,000 pieces, more than one group."""
+    vocab = {piece: i for i, piece in enumerate(["<unk>", "▁", "a", "▁a"])}
+    split = {"type": "Split", "pattern": {"String": " "}, "behavior": "Isolated", "invert": False}
+    metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": True}
+    made = {
+        "model": {"type": "BPE", "unk_token": "<unk>", "vocab": vocab, "merges": ["▁ a"]},
+        "normalizer": {"type": "Replace", "pattern": {"Regex": "^b"}, "content": "a " * 3_000},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, metaspace]},
+    }
+    wanted = tokenizers.Tokenizer.from_str(json.dumps(made)).encode("ba a")
+    found = fastbpe.load(json.dumps(made).encode()).encode_with_offsets("ba a")
+    assert found == (wanted.ids, wanted.offsets)
+
+
 def test_charsmap_that_is_not_ascii_raises_format_error() -> None:
     file = {"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}
     text = json.dumps({**file, "normalizer": {"type": "Precompiled", "precompiled_charsmap": "é"}})

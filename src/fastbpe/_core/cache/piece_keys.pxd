@@ -24,8 +24,8 @@ cdef enum:
 cdef inline uint64_t key_hash(uint64_t low, uint64_t high, uint64_t seed) noexcept nogil:
     """Hash a key by one multiplication of 64 by 64 bits.
 
-    Nobody who does not know the seed can make keys collide. The constant has 0xFF or 0xFD where a key has its length,
-    so that the second factor is never 0.
+    Nobody who does not know the seed can make keys collide. Where a key has its length, the constant has 0xFF, or 0xFD
+    on a big-endian machine, so that the second factor is never 0.
     """
     return fold(low ^ seed, high ^ 0xFFD6E8FEB86659FDULL)
 

@@ -2,9 +2,7 @@
 
 If offsets are wanted, the normalizer records, for each byte that it writes, the offset of its source in the text.
 Then the text is encoded as always, with dropout, or along a path of the lattice. Each id determines how many bytes
-of normalized text it stands for: the length of its piece. The unknown id stands for the bytes of one unknown
-character; the byte ids of a character are adjacent and together stand for its bytes. So pieces and offsets need no
-merging of their own.
+of normalized text it stands for (see codepoint_spans), so pieces and offsets need no merging of their own.
 """
 
 cimport cython

@@ -345,7 +345,7 @@ def staged_pieces(Splitter splitter not None, Stage stages not None, text):
             while at < utf8.n:
                 start, ends.n, ends.text = at, 0, utf8.data
                 at = splitter.split(utf8.data, utf8.n, at, &ends)
-                staged.n_first = 0 if start else fb_char_bytes(utf8.data[0])
+                staged.n_first = fb_char_bytes(utf8.data[0])
                 stages.run(utf8.data, NULL, start, &ends, &staged)
                 begin, first = 0, spans.n
                 for i in range(ends.n):

@@ -179,7 +179,7 @@ cdef class PieceSteps:
                 self._merge(data, n, start, end, scratch)
             else:
                 scratch.staged.traces = scratch.spans != NULL
-                scratch.staged.n_first = scratch.n_first if scratch.at_start and start == 0 else 0
+                scratch.staged.n_first = scratch.n_first  # for each group, because run() changes it
                 if whole:
                     self.stages.run(data, NULL, start, &scratch.ends, &scratch.staged)
                 else:

@@ -35,7 +35,7 @@ cdef inline void _measure(const Unit* data, size_t n, Cursor* cursor) noexcept n
 cdef void _to_characters(const Unit* data, size_t n, Spans* spans, Walk* walk) noexcept nogil:
     """Convert spans in bytes to spans in characters.
 
-    Requires: neither starts nor ends decrease; a span may begin before the end of the previous one.
+    Requires: starts do not decrease.
     """
     cdef Cursor cursor = walk.cursor, begun = walk.begun
     cdef size_t i
@@ -175,7 +175,7 @@ cdef void bytes_to_unit(const uint8_t* data, size_t n, Spans* spans, int unit) n
                 spans.items[i].start -= _width_around(data, start, unit)
             counted += _n_begun(data, n, start, end, unit)
             spans.items[i].end = counted
-        if end < at:  # there may be other characters between the two
+        if end < at:  # see Spans; there may be other characters between the two
             ascii_end = 0
         at = end
         if at >= next_scan:

@@ -7,7 +7,8 @@ cdef struct Span:
 
 
 cdef struct Spans:
-    # Spans of the ids of a text, in order. Their starts never decrease, and neither do their ends.
+    # Spans of the ids of a text, in order. Starts never decrease. An end is below the one before it if a token is found
+    # in the spaces that an added token with rstrip takes.
     Span* items
     size_t n
     size_t capacity
