@@ -111,6 +111,14 @@ def test_each_piece_of_the_first_character_has_the_prefix() -> None:
     assert found == (wanted.ids, wanted.offsets)
 
 
+def test_text_inserted_before_all_other_text_is_at_its_start() -> None:
+    model = {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}
+    made = {"model": model, "normalizer": {"type": "Replace", "pattern": {"Regex": "^"}, "content": "ab"}}
+    wanted = tokenizers.Tokenizer.from_str(json.dumps(made)).encode("ba")
+    found = fastbpe.load(json.dumps(made).encode()).encode_with_offsets("ba")
+    assert found == (wanted.ids, wanted.offsets) == ([0, 1, 1, 0], [(0, 0), (0, 0), (0, 1), (1, 2)])
+
+
 def test_charsmap_that_is_not_ascii_raises_format_error() -> None:
     file = {"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}
     text = json.dumps({**file, "normalizer": {"type": "Precompiled", "precompiled_charsmap": "é"}})
