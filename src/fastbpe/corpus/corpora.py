@@ -110,7 +110,7 @@ class Corpus:
     Raises:
         FileNotFoundError: a path does not exist.
         OptionError: an option cannot have an effect.
-        TrainingError: all strings of a list are files or folders, but not all look like paths.
+        TrainingError: all strings of a list are files, folders or addresses, but not all look like paths.
         TypeError: the source is not a path or an iterable of documents.
 
     Warns:
@@ -263,7 +263,7 @@ def items_of(source: object) -> tuple[Iterable[Any], bool]:
 
     Raises:
         FileNotFoundError: a path does not exist.
-        TrainingError: all strings of a list are files or folders, but not all look like paths.
+        TrainingError: all strings of a list are files, folders or addresses, but not all look like paths.
         TypeError: the source is bytes, or not iterable.
 
     >>> items_of(["a text", "another one"])
@@ -288,12 +288,16 @@ def items_of(source: object) -> tuple[Iterable[Any], bool]:
                     item, "a list of str that all look like paths is read as paths; pass texts as iter(list)"
                 )
         return source, True
-    # Addresses are not looked up here: a text may be one, and no text is sent to a server.
-    if all(not is_remote(item) and _is_there(item) for item in source if isinstance(item, str)):
-        name = next(item for item in source if isinstance(item, str) and not _looks_like_path(item))
+    strings = [item for item in source if isinstance(item, str)]
+    # An address that may be a text is not looked up: no text is sent to a server.
+    if all(_is_address(item) or (not is_remote(item) and _is_there(item)) for item in strings):
+        name = next(item for item in strings if not _looks_like_path(item))
+        kind, way_out = "names a file or a folder", f"pass pathlib.Path({name!r}) to read it"
+        if _is_address(name):
+            kind, way_out = "is an address", "pass it alone, or a pattern such as 's3://bucket/a*', to read it"
         raise TrainingError(
-            f"{name!r} names a file or a folder, but does not look like a path; pass pathlib.Path({name!r}) to "
-            "read it, or iter(texts) to read the strings themselves as texts"
+            f"{name!r} {kind}, but does not look like a path; {way_out}, or iter(texts) to read the strings "
+            "themselves as texts"
         )
     return source, False
 
@@ -316,6 +320,11 @@ def _looks_like_path(text: str) -> bool:
     if text.lower().endswith(_PATH_SUFFIXES) or text.endswith(_FOLDER_ENDS):
         return True
     return glob.has_magic(text) and len(text.split()) == 1
+
+
+def _is_address(text: str) -> bool:
+    """Tell whether a str is an address that fsspec reads, and nothing else."""
+    return is_remote(text) and len(text.split()) == 1
 
 
 def _is_there(name: str) -> bool:

@@ -100,6 +100,22 @@ def test_list_item_naming_a_file_without_looking_like_a_path_is_refused(tmp_path
             train(source)
 
 
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        (["s3://bucket/a.txt", "s3://bucket/README"], "s3://bucket/README"),
+        (["https://example.org/a", "nonsense://b"], "https://example.org/a"),
+    ],
+)
+def test_list_of_addresses_that_do_not_all_look_like_paths_is_refused_without_a_look(
+    source: list[str], name: str, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("fastbpe.corpus.remote.RemotePath.exists", lambda self: pytest.fail("looked up"))
+    with pytest.raises(TrainingError, match=f"'{name}' is an address, .* pass it alone.*iter.texts."):
+        train(source)
+    assert trains_the_same([*source, "see s3://bucket/README"], iter([*source, "see s3://bucket/README"]))
+
+
 def test_mappings_are_counts_of_pieces() -> None:
     counts = {"the": 10, b"cat": 5, "at": 0}
     assert learned_text(counts) == ["he", "the", "at", "cat"]
