@@ -4,7 +4,8 @@
 them, from the longest part down. If the cuts are more than TRIED characters apart:
 
 - Tokenizers without a normalizer try positions between tokens. Merging does not change the ids before such a
-  position, so the first one tried is right, unless the split pattern looks ahead.
+  position, so the first one tried fits, unless the split pattern looks ahead. A part that ends within the next
+  token may fit, too, if its last ids merge in another way; no such part is tried.
 - Tokenizers that normalize text take such a position as a first guess. A search then counts the ids up to other
   positions, until it is close to the limit.
 

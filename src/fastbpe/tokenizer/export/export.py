@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from fastbpe._utils.choices import Format
 from fastbpe._utils.suggestions import choose_one_of
@@ -20,7 +20,7 @@ from fastbpe.model import CodePointModel, Model
 from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
 from fastbpe.tokenizer.export import unigram_sums, verify_export
 from fastbpe.tokenizer.export.exportable import Exportable, Files, model_of
-from fastbpe.tokenizer.export.verify_export import Difference, Verification, arguments, shown_ids, shown_text
+from fastbpe.tokenizer.export.verify_export import Verification, arguments, shown_ids, shown_text
 from fastbpe.tokenizer.families import step_objects
 from fastbpe.tokenizer.families.ranked_merges import made_by, merges_by_rank, unmade
 from fastbpe.vocabularies.material import decoded
@@ -81,17 +81,16 @@ def export(
     def write_to(file: str | os.PathLike[str]) -> Verification | None:
         files = tokenizer._family.dump(tokenizer, chosen)
         done = None
-        changed: Sequence[Difference] = ()
+        first: unigram_sums.Examples = {}
         if verify or verify_text is not None:
-            done = verify_export.verify(tokenizer, files, chosen, verify_text)
-            changed = done.changed
+            done, first = verify_export.verify(tokenizer, files, chosen, verify_text)
             if normalize is not None:
                 done = dropped_parts.report(done, whole, tokenizer, normalize, verify_text)
         if isinstance(files, dict):
             atomic_files.write_folder(file, files)
         else:
             atomic_files.write(file, files)
-        warned = _differs(tokenizer, chosen, changed) if for_llama_cpp is None else _OTHER_DIGITS
+        warned = _differs(tokenizer, chosen, first) if for_llama_cpp is None else _OTHER_DIGITS
         if warned:
             # The folder is complete before it gets its name: until then, `file` is in another one.
             place = os.path.join(path, os.path.basename(file)) if is_folder else file
@@ -121,7 +120,7 @@ def _split_as_superbpe(tokenizer: Exportable) -> Exportable | None:
     )
 
 
-def _differs(tokenizer: Exportable, format: str, changed: Sequence[Difference]) -> str:
+def _differs(tokenizer: Exportable, format: str, first: unigram_sums.Examples) -> str:
     """Return a sentence about texts that get other ids in the library that owns the format; "" if none does."""
     model = tokenizer._family.model
     spelling = model.spelling if isinstance(model, Model) else None
@@ -130,7 +129,7 @@ def _differs(tokenizer: Exportable, format: str, changed: Sequence[Difference]) 
             f"words of more than {spelling.longest} characters are unknown in this tokenizer, and are cut into "
             "tokens in llama.cpp"
         )
-    return unigram_sums.warning(tokenizer, format, changed) or ""
+    return unigram_sums.warning(tokenizer, format, first) or ""
 
 
 def check_holds_all(path: str | os.PathLike[str], tokenizer: Exportable, format: str) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import base64
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import fsum
+from typing import Literal
 
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._utils.named_tuples import NamedTuple
@@ -25,7 +26,10 @@ _EPSILON = 2 * 2.0**-24
 _UNKNOWN = 10.0  # an unknown character scores this much below the worst piece, in both libraries
 
 Normalize = Callable[[str], str]
-Changed = tuple[str, Sequence[int], Sequence[int]]
+#: Reason why a text may get other ids; "": no known reason.
+Excuse = Literal["", "rules", "names", "sums"]
+#: The first text with each excuse, its ids, and its ids after the conversion.
+Examples = Mapping[Excuse, tuple[str, Sequence[int], Sequence[int]]]
 
 
 class OtherSums(NamedTuple):
@@ -40,27 +44,30 @@ class OtherSums(NamedTuple):
     names: Sequence[str]
     scores: Sequence[float]
 
-    def excuses(self, text: str, expected: Sequence[int], found: Sequence[int]) -> bool:
-        """Tell whether two lists of ids of a text may differ.
+    def excuse(self, text: str, expected: Sequence[int], found: Sequence[int]) -> Excuse:
+        """Return the reason why two lists of ids of a text may differ; "" if they may not.
 
-        They may if the libraries normalize the text in different ways or to nothing, or if only one of them finds
-        a special token in it. They also may if the sums of scores are equal except for rounding.
+        "rules": the libraries normalize the text in different ways, or to nothing. "names": only one of them finds
+        a special token in it. "sums": the sums of scores are equal except for rounding.
         """
         normalized, by_other = (normalize(text) for normalize in self.normalize)
         # If the rules remove a whole text, sentencepiece may keep the space that it put before the text.
-        if normalized != by_other or (text and not normalized) or any(name in normalized for name in self.names):
-            return True
+        if normalized != by_other or (text and not normalized):
+            return "rules"
+        if any(name in normalized for name in self.names):
+            return "names"
         if max(*expected, *found, 0) >= len(self.scores):
-            return False  # an id without a score, so sums cannot explain the difference
+            return ""  # an id without a score, so sums cannot explain the difference
         lowest = min(self.scores)
         # No sum is greater: it has at most one score for each character, or for a space put before or after them.
         greatest = (abs(lowest) + _UNKNOWN) * (len(normalized) + 2)
         sums = [fsum(self.scores[i] for i in ids) for ids in (expected, found)]
-        return abs(sums[0] - sums[1]) <= _EPSILON * greatest * (len(expected) + len(found))
+        is_near = abs(sums[0] - sums[1]) <= _EPSILON * greatest * (len(expected) + len(found))
+        return "sums" if is_near else ""
 
 
-def warning(tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> str | None:
-    """Return a sentence about texts, such as the changed ones, that may get other ids; None if all ids stay."""
+def warning(tokenizer: Exportable, format: str, first: Examples) -> str | None:
+    """Return a sentence about texts that may get other ids, such as the first ones; None if all ids stay."""
     model = tokenizer._family.model
     # llama.cpp differs from both: it adds as tokenizers does, but applies the rules as sentencepiece does.
     others = ("huggingface", "gguf") if _is_of_sentencepiece(model) else ("sentencepiece", "gguf")
@@ -70,28 +77,30 @@ def warning(tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> s
     # A GGUF file stores the charsmap itself; a tokenizer.json applies it by its normalizer Precompiled.
     changes_rules = charsmap and not (_is_of_sentencepiece(model) and format == "gguf")
     apart = shown_apart(charsmap) if changes_rules else ""
-    # tokenizers finds any entry of the vocabulary in text. A tokenizer.json from sentencepiece cuts their names.
-    names = [] if _is_of_sentencepiece(model) else [*tokenizer.special_tokens]
-    named = [change for change in changed if any(name in change[0] for name in names)]
-    sentence = described([change for change in changed if change not in named])
-    if named:
-        sentence += f". The name of a special token gets other ids in ordinary text{_shown(named)}"
+    sentence = described(first)
     return sentence + (f". The normalization rules differ on some combining marks{apart}" if apart else "")
 
 
-def _shown(changed: Sequence[Changed]) -> str:
-    """Show the first change as a phrase; "" without changes."""
-    return "".join(
-        f", such as {text!r:.60}: {[*found]} instead of {[*expected]}" for text, expected, found in changed[:1]
-    )
-
-
-def described(changed: Sequence[Changed]) -> str:
-    """Return a sentence that says why ids differ, with one of the texts. changed: as in `warning`."""
-    return (
+def described(first: Examples) -> str:
+    """Return sentences that say why ids differ, with the first text for each excuse."""
+    sentence = (
         "sentencepiece adds scores in single precision, tokenizers and llama.cpp in double: a text whose best two "
-        f"ways to cut nearly tie may get other ids{_shown(changed)}"
+        f"ways to cut nearly tie may get other ids{_shown(first, 'sums')}"
     )
+    # tokenizers finds any entry of the vocabulary in text. A tokenizer.json from sentencepiece cuts their names.
+    if named := _shown(first, "names"):
+        sentence += f". The name of a special token gets other ids in ordinary text{named}"
+    if ruled := _shown(first, "rules"):
+        sentence += f". A text that the normalization rules remove or change differently gets other ids{ruled}"
+    return sentence
+
+
+def _shown(first: Examples, excuse: Excuse) -> str:
+    """Show the first text with an excuse as a phrase; "" without one."""
+    if excuse not in first:
+        return ""
+    text, expected, found = first[excuse]
+    return f", such as {text!r:.60}: {[*found]} instead of {[*expected]}"
 
 
 def between(one: Exportable, other: Exportable) -> OtherSums | None:

@@ -21,7 +21,7 @@ from fastbpe.model import CodePointModel, Model
 from fastbpe.patterns import Pattern, resolve_pattern
 from fastbpe.tokenizer.export import unigram_sums
 from fastbpe.tokenizer.export.exportable import Exportable, Files
-from fastbpe.tokenizer.export.unigram_sums import OtherSums
+from fastbpe.tokenizer.export.unigram_sums import Examples, Excuse, OtherSums
 from fastbpe.tokenizer.families.ranked_merges import by_ranks
 
 _MAX_PAIRS = 1 << 16  # texts of two tokens in a probe; of a sample, up to half share a character
@@ -79,21 +79,26 @@ class Excused:
     """Counter of excused differences: the conversion of a unigram model may cause them, so they are no error.
 
     sums: description of the conversion; None: no difference is excused.
+    n, shown: number of excused differences, and the first MAX_SHOWN of them.
+    first: excuse → the first difference with it.
     """
 
     def __init__(self, sums: OtherSums | None) -> None:
         self._sums = sums
         self.n = 0
+        self.first: dict[Excuse, Difference] = {}
         self.shown: list[Difference] = []
 
-    def excuses(self, difference: Difference) -> bool:
-        """Tell whether a difference is excused, without counting it."""
-        return self._sums is not None and self._sums.excuses(*difference)
+    def excuse(self, difference: Difference) -> Excuse:
+        """Return the excuse of a difference, without counting it."""
+        return "" if self._sums is None else self._sums.excuse(*difference)
 
     def __call__(self, difference: Difference) -> bool:
-        if not self.excuses(difference):
+        excuse = self.excuse(difference)
+        if not excuse:
             return False
         self.n += 1
+        self.first.setdefault(excuse, difference)
         if len(self.shown) < MAX_SHOWN:
             self.shown.append(difference)
         return True
@@ -109,11 +114,15 @@ def arguments(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) 
     return needed
 
 
-def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = None) -> Verification:
+def verify(
+    tokenizer: Exportable, files: Files, format: str, text: str | None = None
+) -> tuple[Verification, Examples]:
     """Read exported files back, and compare them with the tokenizer on a probe made of the vocabulary.
 
     text: additional text to compare, line by line; also compared with the library that owns the format
         (tokenizers, tiktoken, sentencepiece) if it is installed.
+
+    Returns the result, and the first excused difference for each excuse.
 
     Raises FormatError if the files cannot be read back, a token differs, or ids differ; then the message contains
     the text, both lists of ids and the first tokens that differ.
@@ -127,7 +136,7 @@ def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = 
     n_texts = compare_all(one, again, where, lines, max_ordinary, _WAY_OUT, excused)
     done = Verification(n_texts, None, n_changed=excused.n, changed=tuple(excused.shown))
     if text is None:
-        return done
+        return done, excused.first
     from fastbpe.tokenizer.export.original_libraries import owner_of  # here: few calls need it
 
     owner = owner_of(one, files, format)
@@ -137,10 +146,10 @@ def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = 
                 continue
             difference = Difference(line, one.encode_ordinary(line), owner.encode(line))
             # compare_all() has counted the excused lines, because fastbpe reads the file as its owner does.
-            if difference.expected != difference.found and not excused.excuses(difference):
+            if difference.expected != difference.found and not excused.excuse(difference):
                 where = f"in {owner.name} with the new {format} file"
                 raise FormatError(f"{describe(one, difference, where)}; {_WAY_OUT}")
-    return done._replace(owner=None if owner is None else owner.name)
+    return done._replace(owner=None if owner is None else owner.name), excused.first
 
 
 def compare_all(

@@ -51,6 +51,6 @@ def verify_conversion(original: Exportable, converted: Exportable, where: str, l
     except FormatError as error:
         raise FormatError(f"{where}: differs from the original: {error}") from None
     if excused.n:
-        why = unigram_sums.described(excused.shown)
+        why = unigram_sums.described(excused.first)
         warn(f"{where}: {excused.n} of {n_texts} texts get other ids: {why}", FormatWarning)
     return n_texts
