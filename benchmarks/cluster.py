@@ -152,6 +152,7 @@ def processor_seconds(pid: int) -> float:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return 0.0
+    # user and system time, and those of the children
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 

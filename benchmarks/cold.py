@@ -36,6 +36,12 @@ SETTLING_SECONDS = 0.3  # the threads of numpy's BLAS keep a core busy for about
 
 Form = Callable[[Peer, str, list[str], int], Any]
 
+# Peers that read a tokenizer.json, at least of some vocabularies.
+TOKENIZER_JSON_PEERS = {
+    *("tokenizers", "tokenizers_rc", "fastokens", "gigatoken", "iree", "kitoken", "laghu", "nanotoken"),
+    *("snaptokens", "tokie"),
+}
+
 # Name in the worker's arguments → title, bar, dream, and the call to time.
 FORMS: dict[str, tuple[str, float, float, Form]] = {
     "flat": (
@@ -159,7 +165,7 @@ def work(name: str, form: str, path: Path, vocabulary: Vocabulary, threads: int)
     documents = cut(text, DOCUMENT_BYTES)
     # Files that we make from the vocabulary are not part of a library's loading time.
     _ = vocabulary.special_tokens
-    if name in ("tokenizers", "kitoken"):
+    if name in TOKENIZER_JSON_PEERS:
         vocabulary.tokenizer_json()
     import numpy  # noqa: F401 - some libraries would otherwise import it during the first call
 

@@ -89,15 +89,12 @@ def grow(text: str, n_bytes: int, *, seed: int = 0, report: bool = False) -> Ite
     n_left, copy = n_bytes, 1
     while True:
         for part in corpus.rewritten(words):
-            data = (
-                part.encode()[:n_left].decode(errors="ignore").encode()
-                if n_left < 4 * _PART_CHARACTERS
-                else part.encode()
-            )
+            data = part.encode()
+            if len(data) >= n_left:
+                yield data[:n_left].decode(errors="ignore").encode()
+                return
             yield data
             n_left -= len(data)
-            if n_left < 4:
-                return
         if report:
             wanted = len(corpus.words) * copy**corpus.exponent
             print(f"{copy} copies: {len(seen):,} distinct words, by Heaps' law {wanted:,.0f}", file=sys.stderr)

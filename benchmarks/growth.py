@@ -101,8 +101,8 @@ def _count_pieces(place: Place, size: int, threads: int) -> Measured:
 
 def _training(mode: str) -> Callable[[Place, int, int], Measured]:
     def make(place: Place, size: int, threads: int) -> Measured:
-        # One megabyte of text has fewer candidate pieces than TRAINED_IDS.
-        lenient = {"hard_vocab_limit": False} if mode == "unigram" else {}
+        # One megabyte of text may have fewer pieces than TRAINED_IDS.
+        lenient = {} if mode == "byte" else {"hard_vocab_limit": False}
         how: Any = {"mode": mode, **lenient, "vocab_size": TRAINED_IDS, "num_threads": threads, "progress": False}
         return lambda: fastbpe.train(place.text(size), **how), size
 
@@ -250,6 +250,7 @@ def work(place: Place, name: str, x: int, threads: int) -> None:
 def _make_texts(place: Place, source: str, most_bytes: int) -> None:
     """Grow the largest text, and cut the smaller ones from its beginning."""
     place.folder.mkdir(parents=True, exist_ok=True)
+    most_bytes = max(most_bytes, TEXT_BYTES)  # the curves over calls, ids and special tokens read it
     missing = [n for n in (*SIZES, COUNTED_BYTES) if n <= most_bytes and not place.text(n).exists()]
     files = [(n, place.text(n).with_suffix(".part").open("wb")) for n in missing]
     n_done = 0

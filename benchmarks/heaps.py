@@ -10,7 +10,8 @@ predictions apply the fitted law to far more text than was read.
 Processor time of counting and encoding is measured on a text file, all threads together.
 
 The learner's cost is measured in a process of its own: it loads counts of so many distinct pieces, made of two
-rare pieces of the text each, and learns. Memory is the growth of the peak resident set since before it loads them.
+rare pieces of the text each, and learns. Memory is the growth of the peak resident set since before it loads them,
+which Linux alone tells.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def _stock(folder: Path) -> Any:
 
     made: Any = PreTrainedTokenizerFast.from_pretrained(folder)
     if made.pad_token is None:
-        made.pad_token = made.convert_ids_to_tokens(2)
+        made.pad_token = made.convert_ids_to_tokens(2)  # any token: the same for all libraries
     return made
 
 

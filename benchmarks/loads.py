@@ -52,11 +52,11 @@ def compare_loading(formats: Sequence[str], rounds: int) -> list[dict[str, Any]]
     print("|---|---|---:|---:|---:|---:|---:|---:|")
     rows = []
     with tempfile.TemporaryDirectory(prefix="fastbpe-bench-") as folder:
-        for loading in _loadings(formats, Path(folder)):
+        for name, make, files in _files(formats):
             try:
-                rows.append(_measured(loading, rounds))
+                rows.append(_measured(make(files, Path(folder)), rounds))
             except ImportError as error:
-                print(f"left out: {loading.name}: {error}")
+                print(f"left out: {name}: {error}")
     missed = [row["row"] for row in rows if not row["met"]]
     print(
         f"bar {BAR:g}× the owner, {NATIVE_BAR_SECONDS * 1e3:g} ms for 100,000 entries of .fbpe, best loads: "
@@ -114,22 +114,15 @@ def _seconds(load: Load, encode: Encode) -> tuple[float, float]:
         gc.enable()
 
 
-def _loadings(formats: Sequence[str], folder: Path) -> Iterator[Loading]:
-    """Yield every existing file of these formats; report those that are missing."""
+def _files(formats: Sequence[str]) -> Iterator[tuple[str, Make, Sequence[Path]]]:
+    """Yield every existing file of these formats, with its name and function; report those that are missing."""
     for make, names in (FILES[format_] for format_ in formats):
         for name in names:
-            files = [DATA / "vocab" / part for part in name.split(" ")[:2]]
+            files = [DATA / "vocab" / part for part in name.split()]
             if all(path.exists() for path in files):
-                yield from _or_note(name or "minbpe", make, files, folder)
+                yield name or "minbpe", make, files
             else:
                 print(f"left out: {name}: not in {DATA / 'vocab'}")
-
-
-def _or_note(name: str, make: Make, files: Sequence[Path], folder: Path) -> Iterator[Loading]:
-    try:
-        yield make(files, folder)
-    except ImportError as error:
-        print(f"left out: {name}: {error}")
 
 
 def _tiktoken(files: Sequence[Path], folder: Path) -> Loading:
@@ -231,7 +224,7 @@ def _minbpe(files: Sequence[Path], folder: Path) -> Loading:
 Make = Callable[[Sequence[Path], Path], Loading]  # from the files and a folder to write in
 
 #: For each format the function that makes a Loading, and file names; two that belong together are joined by a
-#: space.
+#: space. The file of minbpe is learned.
 FILES: Mapping[str, tuple[Make, Sequence[str]]] = {
     "tiktoken": (_tiktoken, ("r50k_base.tiktoken", "cl100k_base.tiktoken", "o200k_base.tiktoken")),
     "tokenizer.json": (

@@ -129,7 +129,7 @@ def need_matplotlib() -> None:
 
 
 def plot(path: Path, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Draw one bar chart per row: MB/s by library, with fastbpe in another colour.
+    """Draw one bar chart per row: MB/s by library, with fastbpe in another colour. Rows without MB/s are left out.
 
     Args:
         path: image file to write.
@@ -141,7 +141,14 @@ def plot(path: Path, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    speeds = [(row["row"], {name: found["mb_per_s"] for name, found in row["results"].items()}) for row in rows]
+    speeds = [
+        (row["row"], {name: found["mb_per_s"] for name, found in row["results"].items()})
+        for row in rows
+        if "results" in row and all("mb_per_s" in found for found in row["results"].values())
+    ]
+    if not speeds:
+        print(f"no row has MB/s of libraries: {path} is not drawn")
+        return
     height = sum(len(by_name) for _, by_name in speeds) * 0.28 + len(speeds) * 0.7 + 0.6
     figure, axes = pyplot.subplots(
         len(speeds),

@@ -108,7 +108,7 @@ def compare_cores(tokenizer: fastbpe.Tokenizer, text: str, most: int, rounds: in
             (
                 "count pieces for training",
                 n_bytes,
-                lambda n: fastbpe.count_pieces(source, pattern="cl100k", num_threads=n),
+                lambda n: fastbpe.count_pieces(source, pattern="cl100k", num_threads=n, progress=False),
             ),
             ("bound: copy of memory", COPY_BYTES, lambda n: _copy(block, n)),
             ("bound: lists of ids from arrays", n_bytes, lambda n: [ids.tolist() for ids in arrays]),
@@ -216,6 +216,7 @@ def _latencies(encode: Callable[[str], Any], documents: Sequence[str], n_threads
     found: list[float] = []
 
     def work(number: int) -> None:
+        # 7919 is a prime: each thread begins at another document.
         mine = [
             fresh(documents[(number * 7919 + i) % len(documents)]) for i in range(CALLS_PER_ROUND // n_threads)
         ]

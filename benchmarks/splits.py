@@ -17,7 +17,7 @@ from fastbpe.splitting.to_regex import compile_regex
 from peers.splitters import peers
 
 MAX_TEXT_BYTES = 20_000_000
-SLOW_TEXT_BYTES = 1_000_000  # for splitters below 100 MB/s, whose speed does not depend on the size
+SLOW_TEXT_CHARACTERS = 500_000  # for splitters below 100 MB/s, whose speed does not depend on the size
 
 Count = Callable[[str], int]
 
@@ -30,12 +30,11 @@ def compare_split(name: str, text: str, arguments: argparse.Namespace) -> dict[s
         text: text to split.
         arguments: parsed arguments: pattern and rounds.
     """
-    slow = text[: SLOW_TEXT_BYTES // 2]
-    runs: dict[str, tuple[Count, str]] = {}
-    for splitter, count in _ours(arguments.pattern).items():
-        runs[splitter] = count, text if splitter.startswith("fastbpe scanner") else text[: len(text) // 4]
-    wanted = runs["fastbpe regex tier"][0](slow)
-    runs["fastbpe regex tier"] = runs["fastbpe regex tier"][0], slow
+    slow = text[:SLOW_TEXT_CHARACTERS]
+    parts = {"fastbpe engine": text[: len(text) // 4], "fastbpe regex tier": slow}
+    ours = _ours(arguments.pattern)
+    runs = {splitter: (count, parts.get(splitter, text)) for splitter, count in ours.items()}
+    wanted = ours["fastbpe regex tier"](slow)
     for peer, count_of_peer, why_not in peers(arguments.pattern):
         if count_of_peer is None:
             print(f"left out: {peer}: {why_not}")

@@ -34,7 +34,7 @@ def read(name_or_path: str, n_bytes: int | None = None) -> str:
             f"{path}: no such file; --text is one of {', '.join(NAMES)}, found in the folder that FASTBPE_DATA "
             "names, or the path of a UTF-8 file"
         )
-    with open(path, "rb") as opened:
+    with open(path, "rb") as opened:  # read(ALL) would raise OverflowError, hence the file's size
         return opened.read(min(n_bytes or usual or ALL, path.stat().st_size)).decode(errors="ignore")
 
 

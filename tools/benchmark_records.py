@@ -26,7 +26,7 @@ GROWTH_CHART = ROOT / "docs" / "static" / "growth.svg"
 SUPERWORDS_CHART = ROOT / "docs" / "static" / "superwords.svg"
 GROWTH = "growth.json"  # points of `compare.py growth`
 SUPERWORDS = "superwords.json"  # training of superwords on texts of several sizes
-WITHOUT_PEERS = (GROWTH, "tokens.json")
+WITHOUT_PEERS = (GROWTH, SUPERWORDS, "tokens.json")
 #: (file, title of a row) of the README's chart.
 CHART_ROWS = (
     ("batch", "2 KB documents → lists, all cores"),
@@ -230,7 +230,7 @@ def _panels(
 def _panel(curve: str, by_threads: Mapping[int, Sequence[tuple[int, float]]], left: int, top: int) -> list[str]:
     """Draw a curve in a panel, with its lowest and highest values at the axes."""
     points = [point for line in by_threads.values() for point in line]
-    xs, costs = [max(x, 1) for x, _ in points], [cost for _, cost in points]
+    xs, costs = [max(x, 1) for x, _ in points], [cost for _, cost in points]  # no logarithm of 0 special tokens
     low, high = min(costs) / 1.5, max(costs) * 1.5
     elements = [
         f'<text x="{left}" y="{top - 8}" font-weight="bold">{escape(curve)}</text>',

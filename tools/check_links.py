@@ -2,9 +2,9 @@
 
     python tools/check_links.py [PAGE...]    README, docs and the other pages by default
 
-Prints a line for each link whose page is gone (404, 410, or a name that is not a host), and exits with 1 if there
-is one. Refusals (403, 429) and failures of a server are printed, and are not findings. Where no host answers at
-all, there is no network: the tool says so, and exits with 0.
+Prints a line for each link whose page is gone (404, 410) or whose host does not answer, and exits with 1 if there
+is one. Refusals (403, 429) and errors of a server (500 …) are printed, and are not findings. Where no host answers
+at all, there is no network: the tool says so, and exits with 0.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import re
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
 from pathlib import Path
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,8 +47,8 @@ def ask(link: str) -> int | str:
             return int(answer.status)
     except HTTPError as error:
         return error.code
-    except (URLError, OSError, ValueError) as error:
-        return str(error)
+    except (OSError, HTTPException, ValueError) as error:  # no connection, no HTTP, a link that is no address
+        return repr(error)
 
 
 def main() -> int:

@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ZIG = Path(ziglang.__file__).parent
 CORE = ROOT / "src/fastbpe/_core"
 C = ROOT / "build/cython"
-# Headers that others include in the middle of their code.
+# Headers that do not parse alone: others include them in the middle of their code.
 PARTS = (
     "abreast.h",
     "block_scan.h",
@@ -278,6 +278,7 @@ def problems(names: list[str]) -> Iterator[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    # argparse compares [], the value without a NAME, with the choices, too.
     parser.add_argument("targets", nargs="*", choices=[[], *TARGETS], metavar="NAME", help=", ".join(TARGETS))
     names = parser.parse_args().targets or [*TARGETS]
     found = list(problems(names))

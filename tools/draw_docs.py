@@ -1,7 +1,10 @@
-"""Draw the SVG pictures of the documentation, in docs/static/drawings/, with tokens and pieces from fastbpe.
+"""Draw the SVG pictures of the documentation, in docs/static/drawings/.
 
-python tools/draw_docs.py            write the files
-python tools/draw_docs.py --check    fail if a file is not what this script draws
+    python tools/draw_docs.py            write the files
+    python tools/draw_docs.py --check    fail if a file is not what this script draws
+
+Tokens and pieces come from fastbpe, but for steps inside a call, which no method shows: their examples are written
+out below.
 """
 
 from __future__ import annotations

@@ -257,6 +257,7 @@ def interrupts(tokenizers: dict[str, Tokenizer]) -> list[str]:
     counter = PieceCounter(Splitter())
     for _ in range(1_000_000):
         counter.add_piece(random.randbytes(20), 1)
+    # One for each turn below: a learner that was interrupted does not learn again.
     learners = {n: Learner(counter, max_ids=1_000_000) for n in (1, 2, 4)}
     calls: dict[str, Callable[[int], Any]] = {
         "Learner": lambda n: Learner(counter, max_ids=1_000_000),

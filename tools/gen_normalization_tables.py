@@ -70,7 +70,7 @@ def main() -> int:
         print(f"gen_normalization_tables: needs sentencepiece=={VERSION}", file=sys.stderr)
         return 1
     sentencepiece.set_min_log_level(2)
-    names = RULE_NAMES[1:]
+    names = RULE_NAMES[1:]  # the first, identity, has no rules
     if not arguments.check:
         CHARSMAPS.mkdir(exist_ok=True)
         for name in names:

@@ -188,7 +188,6 @@ def upper_case() -> Iterator[tuple[str, str]]:
 
 def generate() -> str:
     order = orders()
-    by_order: Callable[[int], int] = order.__getitem__
     composed = pairs()
     whole = {c for c in changed_by("NFD") if c not in SYLLABLES} - {*changed_by("NFC")}
     lower = [(chr(c), made) for c, made in zip(CODE_POINTS, ask("Lowercase", map(chr, CODE_POINTS)), strict=True)]
@@ -200,7 +199,7 @@ def generate() -> str:
             "ORDERS",
             "Combining class and its marks, one after another.",
             " : ".join(
-                f"{base36(value)} : {gaps_and_lengths(c for c in order if by_order(c) == value)}"
+                f"{base36(value)} : {gaps_and_lengths(c for c in order if order[c] == value)}"
                 for value in sorted({*order.values()})
             ),
         ),

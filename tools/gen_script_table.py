@@ -14,7 +14,7 @@ import argparse
 import sys
 import textwrap
 from collections import Counter, defaultdict
-from itertools import count, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import tokenizers
@@ -48,14 +48,13 @@ def scripts() -> dict[str, int]:
     ends = [*sorted(starts(text)), len(text)]
     runs = {text[start]: text[start:end] for start, end in pairwise(ends)}
     numbers: dict[str, int] = {}
-    left = [*runs]
-    for number in count(1):
-        if not left:
-            return numbers
+    left, number = [*runs], 0
+    while left:
+        number += 1
         found = joined(FIRST[number - 1] if number <= len(FIRST) else left[0], left)
         numbers |= {c: number for one in found for c in runs[one]}
         left = [one for one in left if one not in found]
-    raise AssertionError
+    return numbers
 
 
 def generate() -> str:
@@ -92,11 +91,9 @@ def generate() -> str:
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument(
-        "--check", action="store_true", help="write nothing; exit with 1 if the file would change"
-    )
-    check = arguments.parse_args().check
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the file would change")
+    check = parser.parse_args().check
     if not tokenizers.__version__.startswith(VERSION + "."):
         print(f"this needs tokenizers {VERSION}, not {tokenizers.__version__}", file=sys.stderr)
         return 2

@@ -38,7 +38,6 @@ def main() -> None:
     )
     print(f"train to {tokenizer.vocab_size}: {seconds:.1f} s, peak {(peak_memory() or 0) / 1e9:.2f} GB")
     rows = symbols[: len(symbols) // 1000 * 1000].reshape(-1, 1000)
-    ids = symbols
     for n in (1, 2):
         seconds, ids = timed(partial(tokenizer.encode_to_numpy, symbols, num_threads=n))
         print(f"encode, {n} threads: {len(symbols) / seconds / 1e6:.0f} M symbols/s, {len(ids):,} ids")

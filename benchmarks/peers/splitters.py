@@ -22,6 +22,7 @@ def peers(pattern_name: str) -> Iterator[tuple[str, Count | None, str]]:
 
 def without_possessives(pattern: str) -> str:
     """Return a pattern equivalent to a named one, without possessive repetitions, which some libraries lack."""
+    # Without "++", a `*+` may be two characters between brackets, as in deepseek_v3's.
     return re.sub(r"([+*?]|\{\d+,\d*\})\+", r"\1", pattern) if "++" in pattern else pattern
 
 

@@ -153,7 +153,7 @@ def _fastbpe_code_points(documents: list[str] | Path, vocab_size: int, pattern_n
     began: dict[str, float] = {}
     reporter = Reporter(lambda phase, done, total: began.setdefault(phase, time.perf_counter()))
     model, _ = learn_source(documents, None, Run(vocab_size, {}, ReadingOptions(), reporter))
-    model_file.dump(model)
+    model_file.dump(model)  # sentencepiece writes a model, too
     vocabulary = vocabulary_text(model).splitlines()
     phases = {
         "counting": began["learning"] - began["counting"],

@@ -1,6 +1,6 @@
 """Directives that take figures from the records of benchmarks: no page holds a figure that nobody measured.
 
-`record-charts` draws every row of the newest records. `record-speeds LIBRARY…` is a table of the rows in which
+`record-charts` draws every row of the newest records. `record-speeds LIBRARY` is a table of the rows in which
 fastbpe meets a library.
 """
 
@@ -22,26 +22,24 @@ class RecordSpeeds(Directive):
     """Table of the rows that a library has in the newest records, with the run that they come from."""
 
     required_arguments = 1
-    final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
-        found: list[nodes.Node] = []
-        workloads = records.read(records.newest())
-        for peer in self.arguments[0].split():
-            rows = [
-                (
-                    _title(one),
-                    f"{records.shown(one.medians[one.ours])} {one.unit}",
-                    f"{records.shown(one.medians[peer])} {one.unit}",
-                    f"{one.times(peer):.1f}×" if one.times(peer) >= 1 else f"{one.times(peer):.2f}× (slower)",
-                )
-                for one in workloads
-                if peer in one.figures
-            ]
-            found.append(_table(("work", "fastbpe", peer, "as fast"), rows))
-        run = next((one for one in workloads if peer in one.figures), workloads[0]).run
-        found.append(nodes.paragraph(text=f"Medians of the run of {run['date']}. {_machine(run)}"))
-        return found
+        (peer,) = self.arguments
+        met = [one for one in records.read(records.newest()) if peer in one.figures]
+        if not met:
+            raise self.error(f"no row of {records.newest()} has {peer}")
+        rows = [
+            (
+                _title(one),
+                f"{records.shown(one.medians[one.ours])} {one.unit}",
+                f"{records.shown(one.medians[peer])} {one.unit}",
+                f"{one.times(peer):.1f}×" if one.times(peer) >= 1 else f"{one.times(peer):.2f}× (slower)",
+            )
+            for one in met
+        ]
+        run = met[0].run
+        text = f"Medians of the run of {run['date']}. {_machine(run)}"
+        return [_table(("work", "fastbpe", peer, "as fast"), rows), nodes.paragraph(text=text)]
 
 
 class RecordCharts(Directive):
@@ -82,8 +80,7 @@ def _title(one: records.Workload) -> str:
         "multilingual-": "many languages: ",
     }
     model = next((shown for start, shown in models.items() if one.file.startswith(start)), "")
-    load = "load " if one.file == "load" else "import" if one.file == "import" else ""
-    return load if load == "import" else model + load + one.title
+    return f"load {one.title}" if one.file == "load" else model + one.title  # the title of an import is "import"
 
 
 def _machine(run: Any) -> str:
