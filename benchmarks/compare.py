@@ -219,7 +219,9 @@ def _add_vocabulary(command: argparse.ArgumentParser) -> None:
 
 def _add_peers(command: argparse.ArgumentParser) -> None:
     known = peers.ENCODERS
-    command.add_argument("--peers", type=_some_of(known), default=list(known), help="peers, joined by commas")
+    command.add_argument(
+        "--peers", type=_some_of(known, first=["fastbpe"]), default=list(known), help="peers, joined by commas"
+    )
 
 
 def _add_threads(command: argparse.ArgumentParser) -> None:
@@ -440,14 +442,16 @@ def _n_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _some_of(known: Collection[str], separator: str = ",") -> Callable[[str], list[str]]:
-    """Return a function that reads names, joined by a separator, and puts fastbpe before other encoders."""
+def _some_of(
+    known: Collection[str], separator: str = ",", first: Collection[str] = ()
+) -> Callable[[str], list[str]]:
+    """Return a function that reads names, joined by a separator; names of `first` are added where they lack."""
 
     def read(joined: str) -> list[str]:
         names = joined.split(separator)
         if unknown := [name for name in names if name not in known]:
             raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {f'{separator} '.join(known)}")
-        return names if known is not peers.ENCODERS or "fastbpe" in names else ["fastbpe", *names]
+        return [*(name for name in first if name not in names), *names]
 
     return read
 

@@ -43,6 +43,9 @@ HARD_PHRASE = re.compile(
     r"|\bin (?:the|a) form that \w+ takes?\b".replace(" ", r"\s+(?:[#*]+:?\s+)?")  # also across lines
 )
 
+#: Functions of src that get the words of an error or a warning.
+TELLING = ("warn", "error", "fail", "_fail", "_refuse", "_damaged", "_lost", "cannot", "wrong", "complain")
+
 #: Terms of this project, or with a narrower sense here. A reader knows the terms of the field (token, id, rank,
 #: merge, vocabulary, batch, slot, probe …) without a glossary.
 CANDIDATES = (
@@ -189,12 +192,7 @@ def messages(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             texts: list[ast.expr] = node.exc.args
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in (
-            "warn",
-            "fail",
-            "wrong",
-            "complain",
-        ):
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in TELLING:
             texts = node.args
         elif isinstance(node, ast.keyword) and node.arg == "help":
             texts = [node.value]

@@ -177,7 +177,7 @@ def refused(write: Callable[[Path], object], path: Path, *numbers: int) -> str:
 
 
 def full_disk(world: World, name: str, write: Callable[[Path], object]) -> str:
-    with small_disk(world.folder / f"full {name}".replace("'", ""), "2m") as disk:
+    with small_disk(world.folder / f"full {name}", "2m") as disk:
         if name not in KEEPS:
             write(disk / "out")
         before = files_of(disk)
@@ -189,12 +189,12 @@ def full_disk(world: World, name: str, write: Callable[[Path], object]) -> str:
 
 
 def read_only_disk(world: World, name: str, write: Callable[[Path], object]) -> str:
-    with small_disk(world.folder / f"fixed {name}".replace("'", ""), "8m") as disk:
+    with small_disk(world.folder / f"fixed {name}", "8m") as disk:
         if name not in KEEPS:
             write(disk / "out")
         before = files_of(disk)
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-        problem = refused(write, disk / "out", errno.EROFS)
+        problem = refused(write, disk / "out", errno.EROFS, errno.EACCES)  # the latter for a file that is there
         return problem or ("" if files_of(disk) == before else "the old files are gone or changed")
 
 

@@ -1,5 +1,6 @@
-"""Compare ids and merges with the original libraries, on real vocabularies and texts: `python
-tools/exactness.py`.
+"""Compare ids and merges with the original libraries, on real vocabularies and texts.
+
+    python tools/exactness.py [--quick]
 
 Prints a table: the comparison, the text, the number of ids or merges, and the number that differ; exits with 1 if
 any differs. Needs the [test] extra, and a folder of vocabularies and texts named by FASTBPE_DATA (default

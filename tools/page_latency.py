@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import statistics
 import sys
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from screenshots import NAMES, page_of
+from screenshots import chromium, page_of
 
 SIZES = (100_000, 1_000_000)  # bytes
 FILL = """(text) => {
@@ -53,10 +52,8 @@ def main() -> int:
     parser.add_argument("--keys", type=int, default=20, help="keys to press (default: 20)")
     chosen = parser.parse_args()
     text = chosen.text.read_bytes() if chosen.text else library()
-    path = os.environ.get("FASTBPE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, chromium_sandbox=not is_root)
+        browser = chromium(driver)
         for size in SIZES:
             for models in dict.fromkeys([(chosen.model[0],), tuple(chosen.model[:4])]):
                 with page_of(browser, list(models), width=1200, height=860, scheme="light") as page:
@@ -72,9 +69,9 @@ def measured(page: Page, text: str, n_keys: int) -> list[float]:
     page.evaluate(FILL, text)
     said = f"{len(text):,} characters"
     page.locator("#sizes", has_text=said).wait_for()
-    page.wait_for_timeout(2000)
+    page.wait_for_timeout(2000)  # for all panels to draw the text
     page.evaluate(SHOW_ENDS)
-    page.wait_for_timeout(500)
+    page.wait_for_timeout(500)  # for its end, which a panel draws once it is in view
     took = []
     for _ in range(n_keys):
         page.evaluate(WATCH)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 from rich.console import Console
 from rich.text import Text
 
@@ -30,7 +30,6 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.web.server import WebServer
 
 ROOT = Path(__file__).resolve().parents[1]
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 TEXT = """def greet(name):
     return f"Grüße, {name}! 你好 🦙"  # naïve café
 <|endoftext|>Unbelievably antidisestablishmentarian.
@@ -51,9 +50,7 @@ def main() -> int:
     chosen.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         models = chosen.model or trained(Path(folder))
-        path = os.environ.get("FASTBPE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-        is_root = hasattr(os, "geteuid") and os.geteuid() == 0
-        browser = driver.chromium.launch(executable_path=path, chromium_sandbox=not is_root)
+        browser = chromium(driver)
         for name in chosen.names or PICTURES:
             picture = PICTURES[name](browser, models)
             target = chosen.output / f"{name}.png"
@@ -61,6 +58,14 @@ def main() -> int:
             print(f"{target}: {target.stat().st_size:,} bytes")
         browser.close()
     return 0
+
+
+def chromium(driver: Playwright) -> Browser:
+    """Start the Chromium of the system, or else Playwright's; for root it starts only without its sandbox."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = os.environ.get("FASTBPE_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    return driver.chromium.launch(executable_path=path, chromium_sandbox=not is_root)
 
 
 def trained(folder: Path) -> list[str]:

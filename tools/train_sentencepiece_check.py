@@ -1,5 +1,4 @@
-"""Train on random small corpora with random options, with fastbpe and sentencepiece; compare the files to the
-byte.
+"""Train on random corpora with random options, with fastbpe and sentencepiece; compare the files to the byte.
 
     python tools/train_sentencepiece_check.py [--runs 2000] [--seed N] [--type unigram] [--twin]
 

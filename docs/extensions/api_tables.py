@@ -140,12 +140,15 @@ def resolve_type(app: Any, env: Any, node: Any, contnode: Any) -> nodes.referenc
     if node.get("refdomain") != "py":
         return None
     name = node["reftarget"].rpartition(".")[2]
-    own = [full for full in env.domains["py"].objects if full.rpartition(".")[2] == name and full[:7] == "fastbpe"]
-    own = [full for full in own if env.domains["py"].objects[full].objtype in ("class", "exception")]
-    best = f"fastbpe.{name}"
-    if best in own or len(own) == 1:
-        full = best if best in own else own[0]
-        entry = env.domains["py"].objects[full]
+    own = {
+        full: entry
+        for full, entry in env.domains["py"].objects.items()
+        if full.startswith("fastbpe.") and full.rpartition(".")[2] == name
+        if entry.objtype in ("class", "exception")
+    }
+    # A name that only drop-ins have, and several of them, is not linked: which one is meant is not known here.
+    entry = own.get(f"fastbpe.{name}") or (next(iter(own.values())) if len(own) == 1 else None)
+    if entry:
         address = app.builder.get_relative_uri(node["refdoc"], entry.docname)
         return nodes.reference("", "", contnode, internal=True, refuri=f"{address}#{entry.node_id}")
     if name in TYPES:

@@ -1,5 +1,6 @@
 """benchmarks/compare.py works: every workload, a small vocabulary and text, with the peers that are installed."""
 
+import ast
 import json
 import os
 import subprocess
@@ -44,6 +45,14 @@ def rows(tmp_path: Path, *arguments: str) -> list[dict[str, dict[str, object]]]:
         assert any(name.startswith("fastbpe") for name in row["results"]), row
         assert not any("differ" in note or "failed" in note for note in row["notes"].values()), row
     return found
+
+
+def test_project_has_the_packages_of_all_peers() -> None:
+    tree = ast.parse((COMPARE.parent / "peers" / "__init__.py").read_text(encoding="utf-8"))
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
+    (encoders,) = (ast.literal_eval(one.value) for one in assigned if ast.unparse(one.targets[0]) == "ENCODERS")
+    project = (COMPARE.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    assert not [package for package in encoders.values() if f'"{package}' not in project]
 
 
 @pytest.mark.sample(2)
