@@ -223,7 +223,8 @@ def scanner_tables() -> str:
 
     Outside ASCII, a row is the 64 characters whose UTF-8 differs only in the last byte. A row has three numbers:
     bit i of number k is bit k of the class of character i; class 8 needs a fourth, but is ASCII only. Row 0 has no
-    class; C fills gaps of the index with it.
+    class; C fills gaps of the index with it, and 0x80 to 0xBF of the first table: in text that is not UTF-8,
+    fb_char_bytes takes these for a character of one byte.
     """
     classes = scanner_classes()
     ascii_classes = ", ".join(map(str, classes[:128]))

@@ -250,7 +250,7 @@ def _train(chosen: argparse.Namespace) -> int:
     rows = [("english", 30_000_000, 32_000), ("english+multilingual", texts.ALL, 100_000)]
     if chosen.mode == "codepoint":
         ours, pattern = "fastbpe, mode=codepoint", None
-        rows = rows[:1]
+        rows = rows[:1]  # the second bar is of byte mode
     names = chosen.peers or trainers_of(chosen.mode)
     names = names if ours in names else [ours, *names]
     if chosen.vocab_size is not None or chosen.text != "english" or chosen.n_bytes is not None:

@@ -17,7 +17,7 @@ from fastbpe.patterns import Pattern
 from peers.splitters import for_oniguruma
 from texts import DATA
 
-# Name on the command line → file, name of the pattern, special tokens (None: fastbpe knows the file).
+# Name on the command line → file, name of the pattern, special tokens that rows use (None: fastbpe knows all).
 _PUBLISHED: Mapping[str, tuple[str, str, Mapping[str, int] | None]] = {
     "r50k": ("r50k_base.tiktoken", "gpt2", None),
     "p50k": ("p50k_base.tiktoken", "gpt2", None),

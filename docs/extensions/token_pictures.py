@@ -17,9 +17,8 @@ from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 from token_lines import tokens_of
 
+from fastbpe.display.layout import N_COLOURS
 from fastbpe.display.visible import visible
-
-N_COLOURS = 4  # as in fastbpe.display
 
 
 class Tokens(Directive):
