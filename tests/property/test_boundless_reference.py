@@ -165,7 +165,7 @@ def test_long_texts_are_encoded_in_parts_that_no_superword_crosses(
             part = tokenizer.truncate(text, limit)
             assert text.startswith(part)
             assert tokenizer.count(part) <= limit
-            assert len(part) > 2 * limit or not limit
+            assert len(part) > 2 * limit or limit < 2  # the first token may be short
         (tmp_path / "text.txt").write_text(text, encoding="utf-8")
         for num_threads in (1, 2):
             tokenizer.encode_files(
