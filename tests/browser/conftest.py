@@ -99,6 +99,7 @@ def open_page(browser: Browser, address: str) -> Iterator[Open]:
     yield begin
     for context in contexts:
         context.close()
+    # Chromium also reports the answers 400, which tests ask for.
     assert [error for error in errors if "responded with a status of 400" not in error] == []
 
 

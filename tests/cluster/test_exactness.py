@@ -36,11 +36,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def tokenizers() -> dict[str, Tokenizer]:
-    return {
-        mode: learned(iter(TEXTS), mode, **options)
-        for mode, options in MODES.items()
-        for options in [strip(options)]
-    }
+    return {mode: learned(iter(TEXTS), mode, **strip(options)) for mode, options in MODES.items()}
 
 
 def strip(options: dict[str, Any]) -> dict[str, Any]:
@@ -53,7 +49,8 @@ def test_counts_and_vocabularies_equal_one_machine(cluster: Cluster, mode: str, 
     one = fastbpe.count_pieces(iter(TEXTS), num_threads=1, progress=False, **MODES[mode])
     threads = fastbpe.count_pieces(iter(TEXTS), num_threads=3, progress=False, **MODES[mode])
     assert counts == one == threads
-    assert counts._plain()[2:5] == one._plain()[2:5]
+    for name in ("n_bytes", "n_skipped", "n_pruned"):
+        assert getattr(counts, name) == getattr(one, name)
     assert (counts._plain().words is None) == (mode == "byte")
     if mode == "byte":
         assert list(counts.items()) == list(one.items())  # also the order of first appearance

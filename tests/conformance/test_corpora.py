@@ -26,9 +26,8 @@ import fastbpe
 from fastbpe import Tokenizer
 from helpers import codepoint_models
 from helpers.sampling import FULL, SEED
-from helpers.shared_data import CORPORA, DATA, data_file, published, published_peer
+from helpers.shared_data import CORPORA, DATA, QWEN2, data_file, published, published_peer
 from helpers.tokenizer_json import PUBLISHED as BYTE_LEVEL
-from helpers.tokenizer_json import QWEN2
 
 SHORT_BYTES = 10_000
 LINES_AT_ONCE = 20_000

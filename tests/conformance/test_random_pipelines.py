@@ -112,3 +112,9 @@ def test_files_that_differed_give_what_tokenizers_gives(case: str, face: str) ->
 def test_random_pipelines_give_what_tokenizers_gives(part: int, model: str, face: str) -> None:
     for seed in range(10 * part, 10 * part + 10):
         assert not (wrong := pipeline_check.check(str(seed), face, model=model)), f"seed {seed}: {wrong}"
+
+
+def test_damaged_file_that_differs_can_be_made_smaller() -> None:
+    made = document({"a": 0}, [], added_tokens=[{"content": "a"}, {"id": 1}])
+    found = pipeline_check.Found("a difference of a kind that no smaller file has")
+    assert pipeline_check.shrink(made, found, pipeline_check.FACES["load"]) == (made, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import re
@@ -23,7 +24,7 @@ from fastbpe.normalization.precompiled import checked_charsmap
 from fastbpe.sentencepiece import SentencePieceProcessor
 
 TEXT = "The cat's naïve 漢字,  and\n\n1234 <s>ab</s> \u0301\u200d😀 ﬁ\u3000½!"
-MAX_TOKENS = 4096  # vocabularies larger than this are not written back: a run tries more small ones
+MAX_TOKENS = 4096  # larger vocabularies are only loaded: a run tries more small ones
 SEPARATOR = b"\n--\n"  # between the files of a target that reads several
 
 _CONTAINER = re.compile(rb"fastbpe [a-z]+ v1 header=[0-9a-f]{8} crc=")
@@ -158,7 +159,8 @@ def sequences(data: bytes) -> None:
     sealed = resealed(data)
     with contextlib.suppress(FormatError):
         tokenizer = SequenceTokenizer.load(sealed)
-        assert tokenizer.decode(tokenizer.encode(range(min(tokenizer.base_size, 40)))) is not None
+        symbols = [*range(min(tokenizer.base_size, 40))]
+        assert tokenizer.decode(tokenizer.encode(symbols)) == symbols
     with contextlib.suppress(FormatError), folder(a__ids=sealed) as place:
         fastbpe.IdMap.load(place / "a.ids")
 
@@ -166,7 +168,7 @@ def sequences(data: bytes) -> None:
 def minbpe(data: bytes) -> None:
     """Read a minbpe model, by `load` and by the drop-in."""
     load(data)
-    with folder(a__model=data) as place, contextlib.suppress(ValueError, AssertionError, KeyError):
+    with folder(a__model=data) as place, contextlib.suppress(ValueError, AssertionError):
         tokenizer = RegexTokenizer()
         tokenizer.load(str(place / "a.model"))
         tokenizer.decode(tokenizer.encode_ordinary("abab cat"))
@@ -278,13 +280,7 @@ def _read_ids(path: Path) -> None:
             raise
 
 
-def _all_bytes() -> bytes:
-    import base64
-
-    return b"".join(base64.b64encode(bytes([i])) + b" %d\n" % i for i in range(256))
-
-
-ALL_BYTES = _all_bytes()
+ALL_BYTES = b"".join(base64.b64encode(bytes([i])) + b" %d\n" % i for i in range(256))
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     target.__name__: target

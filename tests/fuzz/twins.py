@@ -17,10 +17,10 @@ from fastbpe.errors import TrainingError
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting import engine_of
 from fastbpe.splitting.make import make_splitter
+from fuzz.parsers import SEPARATOR
 from helpers import split_oracles
 
 MAX_PIECE = 200  # bytes of a piece that the slow twins merge
-SEPARATOR = b"\n--\n"
 TEXTS = ("", "ab", "The cat's 12 naïve\n\n  漢字 x1.", "aaaaaaaabbbb \t\r\n", "\u0301e\u200d😀 A's'LL", "ſ K İ ǅ")
 
 
@@ -122,8 +122,7 @@ def decoding(data: bytes) -> None:
     """Decode ids in one call, in a batch and one by one."""
     ranks, _, raw = _vocabulary(data)
     tokenizer = Tokenizer.from_ranks(ranks, pattern=None)
-    newest = len(ranks) - 1
-    ids = [i if i < 128 else newest - i % 128 if i % 128 <= newest - 128 else i for i in raw]
+    ids = [i if i < 128 else len(ranks) - 1 - i % 128 for i in raw]  # the second half: the newest tokens
     joined = reference.encoding.decode(ids, [*ranks])
     assert tokenizer.decode_bytes(ids) == joined
     assert tokenizer.decode_tokens_bytes(ids) == [[*ranks][i] for i in ids]

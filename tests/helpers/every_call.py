@@ -134,7 +134,8 @@ def _trained(world: World) -> list[bytes]:
 
 
 def _installed(world: World) -> None:
-    fastbpe.uninstall("tiktoken")
+    fastbpe.install("minbpe")
+    fastbpe.uninstall("minbpe")
 
 
 _T = "Tokenizer"

@@ -20,7 +20,7 @@ class Case:
     languages: texts of each language.
     dev: dev texts of each language; None: no dev texts.
     ratio: a number for each language, or None.
-    n_merges, window, alpha, global_merges, min_count: as for the slow twin.
+    n_merges, window, alpha, global_merges, min_count, max_length: as for the slow twin.
     """
 
     languages: list[list[str]]

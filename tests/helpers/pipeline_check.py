@@ -266,8 +266,9 @@ def _is_sound(made: Json) -> bool:
     if error is not None:
         return True
     contents = [
-        normalized_by(peer.normalizer, one["content"]) if one["normalized"] else one["content"]
+        normalized_by(peer.normalizer, one["content"]) if one.get("normalized") else one["content"]
         for one in made["added_tokens"]
+        if "content" in one  # `damaged` takes fields away
     ]
     return "" not in contents and len({*contents}) == len(contents)
 
@@ -296,7 +297,7 @@ def _smaller(made: Json, text: str | None) -> Iterator[tuple[Json, str | None]]:
     for i, token in enumerate(tokens):
         yield {**made, "added_tokens": tokens[:i] + tokens[i + 1 :]}, text
         for flag in ("special", "normalized", "lstrip", "rstrip", "single_word"):
-            if token[flag]:
+            if token.get(flag):
                 changed = copy.deepcopy(tokens)
                 changed[i][flag] = False
                 yield {**made, "added_tokens": changed}, text

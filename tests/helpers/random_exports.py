@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 import re
@@ -127,7 +128,7 @@ def random_tokens(rng: random.Random) -> list[bytes]:
     drawn = []
     for _ in range(rng.randint(1, 14)):
         token = "".join(rng.choices(letters, k=rng.randint(1, 6))).encode()
-        drawn.append(token[: len(token) - 1] if rng.random() < 0.1 else token)
+        drawn.append(token[:-1] if rng.random() < 0.1 else token)
     tokens = [token for token in dict.fromkeys(drawn) if len(token) > 1]
     if rng.random() < 0.4:
         tokens.sort(key=len)
@@ -276,7 +277,7 @@ def owner(path: Path, format: str, tokenizer: Tokenizer) -> tuple[str, Callable[
         peer = tiktoken.Encoding(
             "x",
             pat_str=r"[\s\S]+" if pattern is None else rf"{pattern}|[\s\S]",
-            mergeable_ranks={__import__("base64").b64decode(token): int(rank) for token, rank in lines},
+            mergeable_ranks={base64.b64decode(token): int(rank) for token, rank in lines},
             special_tokens={},
         )
         return "tiktoken", peer.encode_ordinary

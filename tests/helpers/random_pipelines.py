@@ -44,7 +44,7 @@ CONTENTS = (
     *("<s>", "<s", "s>", "ab", "abc", "a", "b", "a b", "c 1", " ", "  ", "\n", "é", "e\u0301", "\u0301", "E"),
     *("À", "B ", "Ġa", "\u2581a", "\u2581", "12", ".", "'s", "漢字", "<unk>", "<0x41>", "ﬁ", "ab</w>", "##a", "_"),
 )
-LETTERS_OF_RULES = ("a", "b", "é", "e\u0301", "A", " ", "\n", "漢", "1", "ab", ".", "\u200b")
+SOURCES_OF_RULES = ("a", "b", "é", "e\u0301", "A", " ", "\n", "漢", "1", "ab", ".", "\u200b")
 
 
 def coin(rng: random.Random, share: float = 0.5) -> bool:
@@ -84,9 +84,7 @@ def _published_charsmap(name: str) -> str:
 def random_charsmap(rng: random.Random) -> str:
     if coin(rng, 0.1):
         return _published_charsmap(rng.choice(["nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"]))
-    sources = rng.sample(
-        ["a", "b", "é", "e\u0301", "A", " ", "\n", "漢", "1", "ab", ".", "\u200b"], rng.randint(1, 5)
-    )
+    sources = rng.sample(SOURCES_OF_RULES, rng.randint(1, 5))
     return base64.b64encode(packed({one: rng.choice(["", "x", "ab", " ", "é漢"]) for one in sources})).decode()
 
 
@@ -378,7 +376,7 @@ def random_added(rng: random.Random, made: Json, contents: Sequence[str]) -> lis
     normalizer = stock.Tokenizer.from_str(json.dumps(made)).normalizer
     out: list[Json] = []
     seen: set[str] = set()
-    next_id = max(len(vocab), 0)
+    next_id = len(vocab)  # may be a token's id, if ids have gaps: tokenizers gives the added token another one
     for content in contents:
         flags = {key: coin(rng, 0.35) for key in ("special", "normalized", "lstrip", "rstrip", "single_word")}
         if coin(rng):

@@ -24,6 +24,6 @@ def decode(tokenizer: Any, ids: list[int], skip: bool) -> str:
 
 
 def cleaned_up(tokenizer: Any, text: str) -> str:
-    """Return a decoded text as the tokenizer returns it by default."""
+    """Return a decoded text as the tokenizer returns it by default: of BPE models, it cleans up no text."""
     cleans = tokenizer.clean_up_tokenization_spaces and type(tokenizer.backend_tokenizer.model).__name__ != "BPE"
     return str(tokenizer.clean_up_tokenization(text) if cleans else text)

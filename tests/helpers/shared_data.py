@@ -39,24 +39,24 @@ OVERLAPS = [
 ]
 
 # As their publishers spell them, not as fastbpe does.
-_LLAMA3 = (
+LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-_LLAMA4 = (
+LLAMA4 = (
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
     r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
     r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-_QWEN2 = (
+QWEN2 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 _META = {
     # encoding: (file, name of the pattern in fastbpe, the pattern, special tokens)
-    "llama3": ("llama3_tokenizer.model", "llama3", _LLAMA3, {"<|begin_of_text|>": 128000}),
-    "llama4": ("llama4_tokenizer.model", "llama4", _LLAMA4, {"<|begin_of_text|>": 200000}),
-    "qwen2": ("qwen2.tiktoken", "qwen2", _QWEN2, {"<|endoftext|>": 151643, "<|im_start|>": 151644}),
+    "llama3": ("llama3_tokenizer.model", "llama3", LLAMA3, {"<|begin_of_text|>": 128000}),
+    "llama4": ("llama4_tokenizer.model", "llama4", LLAMA4, {"<|begin_of_text|>": 200000}),
+    "qwen2": ("qwen2.tiktoken", "qwen2", QWEN2, {"<|endoftext|>": 151643, "<|im_start|>": 151644}),
 }
 OPENAI = ("r50k_base", "p50k_base", "cl100k_base", "o200k_base")
 PUBLISHED = (*OPENAI, *_META)

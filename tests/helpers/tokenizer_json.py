@@ -12,7 +12,7 @@ from typing import Any
 import fastbpe
 from fastbpe.normalization.huggingface import make_change
 from fastbpe.patterns import PATTERNS
-from helpers.shared_data import data_file
+from helpers.shared_data import LLAMA3, QWEN2, data_file
 from reference import STAND_IN_ORDER
 
 PUBLISHED = ("falcon", "phi2", "whisper_large_v3")
@@ -20,13 +20,6 @@ MADE = ("gpt2", "llama3", "qwen2", "deepseek_v3")
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
 METASPACE = "\u2581"  # stands for a space in files of the Llama kind
 GPT2 = {**BYTE_LEVEL, "use_regex": True}
-#: As their publishers spell them.
-LLAMA3 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
-
 
 TEMPLATE = {
     "type": "TemplateProcessing",

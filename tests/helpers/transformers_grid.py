@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import random
+import tempfile
 import warnings
 from collections import UserDict
 from collections.abc import Callable
@@ -15,7 +17,7 @@ import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 import fastbpe
-from helpers.shared_data import data_file, published, standard_library
+from helpers.shared_data import QWEN2, data_file, published, standard_library
 
 Call = Callable[[Any], Any]
 
@@ -65,8 +67,6 @@ def json_of(name: str) -> str:
 
 
 def _exported(made: fastbpe.Tokenizer, name: str) -> str:
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "tokenizer.json")
         made.export(path, format="huggingface", verify=False)
@@ -84,13 +84,9 @@ def _qwen2() -> Any:
     files = data_file("vocab", "qwen2_vocab.json"), data_file("vocab", "qwen2_merges.txt")
     backend = tokenizers.Tokenizer(models.BPE.from_file(*map(str, files)))
     backend.normalizer = normalizers.NFC()
-    regex = (
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
-        r"|\s+(?!\S)|\s+"
-    )
     backend.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(regex), "isolated"),
+            pre_tokenizers.Split(Regex(QWEN2), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
@@ -430,18 +426,14 @@ def _calls() -> dict[str, Call]:
 
 
 def _repickled(encoding: Any) -> Any:
-    import pickle
-
     copied = pickle.loads(pickle.dumps(encoding))
     return copied.data, [e.tokens for e in copied.encodings]
 
 
 def _streamed(t: Any) -> Any:
-    from tokenizers.decoders import DecodeStream
-
     out = []
     for skips in (False, True):
-        stream = DecodeStream(skip_special_tokens=skips)
+        stream = decoders.DecodeStream(skip_special_tokens=skips)
         out.append([stream.step(t._tokenizer, i) for i in t(TEXTS[3] + TEXTS[5])["input_ids"]])
     return out
 

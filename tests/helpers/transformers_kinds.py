@@ -11,15 +11,11 @@ from typing import Any
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from helpers.shared_data import standard_library
+from helpers.shared_data import LLAMA3, standard_library
 
 BYTES: Any = pre_tokenizers.ByteLevel.alphabet()
 BYTE_LEVEL: Any = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
 WORDS: Any = pre_tokenizers.ByteLevel(add_prefix_space=False)
-GPT4 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
-    r"|\s+(?!\S)|\s+"
-)
 KINDS: dict[str, Callable[[], Any]] = {}
 
 
@@ -127,7 +123,7 @@ def modern_bert() -> Any:
 @kind
 def llama_3() -> Any:
     """Whole pieces first, and a template after ByteLevel."""
-    backend = byte_level(["<pad>"], steps=[*split(GPT4), BYTE_LEVEL], ignore_merges=True)
+    backend = byte_level(["<pad>"], steps=[*split(LLAMA3), BYTE_LEVEL], ignore_merges=True)
     backend.add_special_tokens(["<|begin_of_text|>", "<|eot_id|>"])
     start = template(backend, "<|begin_of_text|> $A", "<|begin_of_text|> $A <|begin_of_text|>:1 $B:1")
     backend.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), start])
@@ -161,7 +157,7 @@ def starcoder() -> Any:
 @kind
 def deepseek() -> Any:
     """Several regexes one after another."""
-    steps = [*split(r"\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u30ff]+", GPT4), BYTE_LEVEL]
+    steps = [*split(r"\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u30ff]+", LLAMA3), BYTE_LEVEL]
     backend = byte_level(["<pad>"], steps=steps)
     backend.normalizer = normalizers.Sequence([])
     backend.add_special_tokens(["<\uff5cbegin\u2581of\u2581sentence\uff5c>"])

@@ -38,7 +38,7 @@ def compare(*arguments: str) -> str:
 
 
 def rows(tmp_path: Path, *arguments: str) -> list[dict[str, dict[str, object]]]:
-    """The rows of a run, as --json writes them; in each, fastbpe and a peer have figures, and no ids differ."""
+    """The rows of a run, as --json writes them; in each, fastbpe has a figure, and no ids differ."""
     compare(*arguments, "--json", str(tmp_path / "out.json"))
     found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
     for row in found:
@@ -146,7 +146,6 @@ def test_tails(files: list[str], tmp_path: Path) -> None:
     assert all(0 < one["p50_us"] <= one["p99.9_us"] for row in found for one in row["results"].values())
 
 
-@pytest.mark.daily
 def test_load(tmp_path: Path) -> None:
     data_file("vocab", "gpt2_encoder.json")
     compare("load", "--rounds", "1", "--formats", "gpt2,minbpe,native", "--json", str(tmp_path / "out.json"))
@@ -154,7 +153,6 @@ def test_load(tmp_path: Path) -> None:
     assert {row["row"].rpartition(", ")[2] for row in found} >= {"tokenizers", "none"}
 
 
-@pytest.mark.daily
 def test_import_times_the_module_of_a_peer_of_another_name(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers")
     compare("import", "--rounds", "1", "--peers", "tokenizers_rc", "--json", str(tmp_path / "out.json"))

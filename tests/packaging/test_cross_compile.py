@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from helpers.tool_modules import tool
+
 pytest.importorskip("ziglang")
-ROOT = Path(__file__).resolve().parents[2]
 FUNCTION = "static int one(\n    void) {\n#if A\n    if (1) {\n    }\n#endif\n    return 1;\n}\n"
 
 
 @pytest.fixture(scope="module")
 def cross_compile() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("cross_compile", ROOT / "tools" / "cross_compile.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return tool("cross_compile")
 
 
 def test_repeated_function_becomes_a_declaration_on_the_same_lines(cross_compile: ModuleType) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.server
-import importlib.util
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,17 +11,12 @@ from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from helpers.tool_modules import tool
 
 
 @pytest.fixture(scope="module")
 def check_links() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("check_links", ROOT / "tools" / "check_links.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return tool("check_links")
 
 
 class Pages(http.server.BaseHTTPRequestHandler):

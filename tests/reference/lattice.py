@@ -10,7 +10,8 @@ import ctypes
 from collections.abc import Callable
 from typing import NamedTuple
 
-MAX_WAYS, MAX_AGENDA, MAX_LIVE, MAX_CUTS, MAX_HYPOTHESES = 512, 10_000, 100_000, 10, 500_000
+#: sentencepiece's limits of a search, by the names of `_core.segment.lattice`, which explains them.
+MIN_AGENDA, MAX_AGENDA, MAX_NEW, MAX_SHRINKS, MAX_HYPOTHESES = 512, 10_000, 100_000, 10, 500_000
 
 
 class Candidate(NamedTuple):
@@ -77,7 +78,7 @@ class Lattice:
         agenda = Heap()
         agenda.push(0.0, Way(self._end, None, 0.0))
         paths: list[list[Candidate]] = []
-        n_kept, n_all, n_live, max_live, n_cuts = min(MAX_WAYS, 10 * n), 1, 1, MAX_LIVE, 0
+        n_kept, n_all, n_living, max_living, n_shrinks = min(MIN_AGENDA, 10 * n), 1, 1, MAX_NEW, 0
         while agenda.items and len(paths) < n:
             way = agenda.pop()[1]
             if way.candidate == self._start:
@@ -86,18 +87,20 @@ class Lattice:
             before = self.ending[way.candidate.begin]
             for left in before:
                 agenda.push(float32(totals[left] + way.score), Way(left, way, float32(left.score + way.score)))
-            n_all, n_live = n_all + len(before), n_live + len(before)
+            n_all, n_living = n_all + len(before), n_living + len(before)
             n_waiting = len(agenda.items)
-            if n_waiting >= MAX_AGENDA or (n_waiting > n_kept and n_live >= max_live) or n_all >= MAX_HYPOTHESES:
-                n_cuts += 1
-                if n_cuts > MAX_CUTS or n_all >= MAX_HYPOTHESES:
+            if n_all >= MAX_HYPOTHESES:
+                return [self.best()[0]]
+            if n_waiting >= MAX_AGENDA or (n_waiting > n_kept and n_living >= max_living):
+                n_shrinks += 1
+                if n_shrinks > MAX_SHRINKS:
                     return [self.best()[0]]
                 best = [agenda.pop() for _ in range(min(n_kept, n_waiting))]
                 agenda = Heap()
                 for priority, kept in best:
                     agenda.push(priority, kept)
-                n_live = len({id(step) for _, kept in best for step in _steps(kept)})
-                max_live = n_live + MAX_LIVE
+                n_living = len({id(step) for _, kept in best for step in _steps(kept)})
+                max_living = n_living + MAX_NEW
         return paths
 
 

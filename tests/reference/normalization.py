@@ -124,7 +124,7 @@ class Normalizer:
 
 
 def char_bytes(text: bytes | bytearray, at: int) -> int:
-    """Return the bytes of the character that begins at an offset; 0 if none does.
+    """Return the bytes of the character that begins at an offset within the text; 0 if none does.
 
     >>> char_bytes("é".encode(), 0), char_bytes("é".encode(), 1)
     (2, 0)
@@ -134,5 +134,5 @@ def char_bytes(text: bytes | bytearray, at: int) -> int:
             text[at : at + n_bytes].decode()
         except UnicodeDecodeError:
             continue
-        return n_bytes if at + n_bytes <= len(text) else 0
+        return n_bytes
     return 0

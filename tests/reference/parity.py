@@ -131,7 +131,7 @@ def _best(
                 if max_length is None or lengths[left] + lengths[right] <= max_length:
                     counts[left, right] += n
     best = max(counts, key=lambda pair: (counts[pair], pair), default=None)
-    return best if best is not None and counts[best] >= max(min_count, 1) else None
+    return best if best is not None and counts[best] >= min_count else None
 
 
 def _merged(words: Mapping[Word, int], pair: tuple[str, str]) -> Counter[Word]:

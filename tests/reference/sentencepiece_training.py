@@ -7,12 +7,12 @@ longer occurs; and of equally frequent pairs the one with the shortest text merg
 
 from __future__ import annotations
 
-import struct
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from reference.lattice import float32
 from reference.normalization import Normalizer
 from reference.sentencepiece import NORMAL, Processor
 
@@ -122,7 +122,7 @@ class Trainer:
         order = sorted({*characters, *required}, key=lambda c: (c not in required, -characters[c], c))
         alphabet, covered = [], 0
         for character in order:
-            if _float32(covered / total) >= _float32(self.character_coverage):
+            if float32(covered / total) >= float32(self.character_coverage):
                 break
             covered += characters[character]
             if character != BOUNDARY:
@@ -207,7 +207,3 @@ class Trainer:
                 candidates.update(new for new in near if self.is_piece("".join(new)))
             at += 1
         return tuple(symbols)
-
-
-def _float32(number: float) -> float:
-    return float(struct.unpack("f", struct.pack("f", number))[0])

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.daily
 HAS_GIL = getattr(sys, "_is_gil_enabled", lambda: True)()
 IS_SLOW = HAS_TSAN and not HAS_GIL  # ThreadSanitizer, where threads run at the same time
 measures_waits = pytest.mark.skipif(IS_SLOW, reason="takes too long, and no thread waits for a GIL")
-MOST = 0.3  # of a call, without a turn of another thread; without yields it is 0.4 to 1
+MAX_SHARE = 0.3  # of a call, without a turn of another thread; without yields it is 0.4 to 1
 
 _MEASURE = """
 import gc, json, sys, threading, time
@@ -160,17 +160,15 @@ def names(calls: str) -> list[str]:
 
 
 @measures_waits
-@pytest.mark.daily
 @pytest.mark.parametrize("name", names(_CORE))
 def test_long_call_lets_other_threads_run(name: str) -> None:
-    assert shares(_CORE)[name] < MOST
+    assert shares(_CORE)[name] < MAX_SHARE
 
 
 @measures_waits
-@pytest.mark.daily
 @pytest.mark.parametrize("name", names(_FACES))
 def test_long_call_of_a_face_lets_other_threads_run(name: str) -> None:
-    assert shares(_FACES)[name] < MOST
+    assert shares(_FACES)[name] < MAX_SHARE
 
 
 _CHANGING = """
@@ -232,7 +230,6 @@ print("done")
 """
 
 
-@pytest.mark.daily
 def test_lists_changed_by_another_thread_are_read_or_refused() -> None:
     n = 15_000 if IS_SLOW else 150_000  # where it is slow, 150,000 take more than ten minutes
     assert run_python(_CHANGING, str(n)) == "done\n"

@@ -9,7 +9,7 @@ from helpers.child_processes import run_python
 
 pytestmark = pytest.mark.daily
 
-#: 22 MB in 200 long texts, and as much in short ones; one thread computes `expected`.
+#: A long text and its ids by one thread, short texts, and `in_child(work)`, which fails if work fails in a fork.
 BEGIN = """
 import numpy  # now, because an interrupt during its import would be an ImportError
 import multiprocessing, os, signal, sys, threading, time
@@ -135,7 +135,6 @@ print("done")
     assert run_python(BEGIN + code) == "done\n"
 
 
-@pytest.mark.daily
 @forking
 def test_child_has_the_garbage_collector_of_its_parent() -> None:
     code = """
@@ -163,7 +162,6 @@ print("done")
     assert run_python(BEGIN + code) == "done\n"
 
 
-@pytest.mark.daily
 @forking
 def test_child_forked_during_a_batch_can_encode() -> None:
     code = """

@@ -10,6 +10,8 @@ import fastbpe
 from fastbpe import SequenceTokenizer
 from helpers.child_processes import run_python
 
+pytestmark = pytest.mark.daily
+
 BEGIN = """
 import array, os, random, signal, threading
 import fastbpe
@@ -21,7 +23,6 @@ tokenizer = fastbpe.train(codes[:200_000], mode="ids", base_size=64, vocab_size=
 """
 
 
-@pytest.mark.daily
 def test_threads_that_share_a_tokenizer_get_the_same_ids() -> None:
     tokenizer = SequenceTokenizer.from_merges([(0, 1), (4, 4), (2, 0)], base_size=4)
     batch = [[0, 1, 0, 1, 2] * n for n in range(200)]
@@ -31,7 +32,6 @@ def test_threads_that_share_a_tokenizer_get_the_same_ids() -> None:
             assert found == wanted
 
 
-@pytest.mark.daily
 def test_dropout_ids_do_not_depend_on_other_threads() -> None:
     tokenizer = fastbpe.train(["the cat sat on the mat"], vocab_size=262, progress=False)
     texts = ["the cat sat"] * 2000
@@ -43,7 +43,6 @@ def test_dropout_ids_do_not_depend_on_other_threads() -> None:
             assert found == wanted[i % 8]
 
 
-@pytest.mark.daily
 def test_ctrl_c_interrupts_training_and_encoding_of_sequences() -> None:
     code = """
 wanted = tokenizer.encode(codes, num_threads=1)
@@ -66,7 +65,6 @@ assert tokenizer.encode(codes, num_threads=2) == wanted
     assert run_python(BEGIN + code) == "interrupted\n" * 15
 
 
-@pytest.mark.daily
 def test_ctrl_c_interrupts_dropout_in_a_very_long_piece() -> None:
     code = """
 text = fastbpe.train(["ab"], vocab_size=257, pattern=None, progress=False)

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import random
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from helpers.child_processes import HAS_TSAN, run_python
 from helpers.every_call import CALLS, World, public_names
 from helpers.sampling import SEED
+from helpers.tool_modules import tool
 
 TESTS = Path(__file__).resolve().parents[1]
 OPTIONAL = {"Tokenizer.to_arrow", "PieceCounts.to_parquet", "Tokenizer.count_messages"}  # need other packages
-
-
-def tool() -> Any:
-    spec = importlib.util.spec_from_file_location("draw_contract", TESTS.parent / "tools" / "draw_contract.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -36,18 +26,18 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 def test_every_public_name_has_one_row_and_one_call() -> None:
-    rows = Counter(tool().names())
+    rows = Counter(tool("draw_contract").names())
     assert {name: n for name, n in rows.items() if n > 1} == {}
     assert set(rows) == public_names() == set(CALLS)
 
 
 def test_page_is_that_of_the_table() -> None:
-    drawn = tool()
+    drawn = tool("draw_contract")
     assert drawn.PAGE.read_text(encoding="utf-8") == drawn.page()
 
 
 def test_lists_that_are_built_anew_are_not_said_to_be_kept(world: World) -> None:
-    drawn = tool()
+    drawn = tool("draw_contract")
     said = {name: row.memory for row in drawn.ROWS["Tokenizer"] for name in row.names.split()}
     for name in ("vocab", "merges", "added_tokens", "special_tokens"):
         first, second = (getattr(world.tokenizer, name) for _ in range(2))
@@ -162,7 +152,7 @@ with tempfile.TemporaryDirectory() as folder:
 @pytest.mark.daily
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="needs a switch interval")
 def test_calls_that_say_so_release_the_gil() -> None:
-    drawn = tool()
+    drawn = tool("draw_contract")
     assert run_python(BEGIN + RELEASED, "", *[n for n in drawn.names(drawn.RELEASES) if n not in OPTIONAL]) == ""
 
 

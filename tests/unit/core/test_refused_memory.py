@@ -230,7 +230,6 @@ print("done")
 """
 
 
-@pytest.mark.daily
 def test_generator_of_long_texts_is_read_in_batches() -> None:
     # The allocator of a Python without a GIL returns pages only after a delay, unless this sets it to 0.
     assert run_python(BOUNDED, MIMALLOC_PURGE_DELAY="0") == "done\n"
