@@ -105,8 +105,7 @@ def spark() -> Iterator[Cluster]:
 
         return df.mapInArrow(pass_on, df.schema)
 
-    rows = lambda df: [row.asDict() for row in df.collect()]  # noqa: E731
-    yield Cluster("spark", fastbpe.spark, table, rows, dying)
+    yield Cluster("spark", fastbpe.spark, table, lambda df: [row.asDict() for row in df.collect()], dying)
     session.stop()
 
 

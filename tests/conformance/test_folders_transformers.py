@@ -95,7 +95,10 @@ def test_folders_are_read_as_transformers_reads_them(kind: str, monkeypatch: pyt
     if kind.startswith("sentencepiece"):
         pytest.importorskip("google.protobuf")  # transformers reads such models with it
     counts: Counter[str] = Counter()
-    for number in range(n_rounds(25, 3000)):
+    n_equal = n_rounds(25, 3000)
+    for number in range(2 * n_equal + 20):  # some are refused
+        if counts[""] == n_equal:
+            break
         seed = f"{SEED} {kind} {number}"
         rng = random.Random(seed)
         files = folder_grid.draw(rng, kind)
@@ -106,7 +109,7 @@ def test_folders_are_read_as_transformers_reads_them(kind: str, monkeypatch: pyt
         assert not found.startswith("!") or any(limit in found for limit in LIMITS), f"{seed}: {found}: {named}"
         counts[found.split(":")[0]] += 1
     print(f"{kind}: {dict(counts)}")
-    assert counts[""] > sum(counts.values()) / 2
+    assert counts[""] == n_equal
 
 
 @pytest.mark.parametrize("name", ["DebertaTokenizer", "DebertaTokenizerFast"])

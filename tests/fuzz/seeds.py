@@ -38,9 +38,10 @@ def _files(tokenizer: Tokenizer | SequenceTokenizer, *formats: str) -> list[byte
         for format in formats:
             path = Path(folder, "tokenizer.json" if format == "huggingface" else f"{format}.out")
             tokenizer.export(path, format=format)  # type: ignore[arg-type]
-            files = sorted(path.iterdir()) if path.is_dir() else [path]
-            found.append([file.read_bytes() for file in files])
-    return [SEPARATOR.join(reversed(one)) for one in found]
+            # GPT-2's in the order that the target reads: vocab.json, then merges.txt.
+            files = sorted(path.iterdir(), reverse=True) if path.is_dir() else [path]
+            found.append(SEPARATOR.join(file.read_bytes() for file in files))
+    return found
 
 
 def _saved(thing: object) -> bytes:

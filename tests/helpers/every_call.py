@@ -71,7 +71,7 @@ class World:
         path = self.path(name)
         write(path)
         files = [file for file in sorted(path.parent.rglob("*")) if file.is_file()]
-        return b"\n".join(file.read_bytes() for file in files if not file.name.endswith("manifest.json"))
+        return b"\n".join(file.read_bytes() for file in files)
 
 
 Call = Callable[[World], Any]

@@ -182,11 +182,8 @@ def draw(rng: random.Random, kind: str) -> dict[str, Any]:
     if rng.random() < 0.8:
         config |= _named(rng, objects, texts, typed=True)
     if rng.random() < 0.5:
-        ids = range(259 if "model" in "".join(files) else 262, 272)
-        config["added_tokens_decoder"] = _decoder(
-            rng, [3, 4, *range(271, 279)] if kind.startswith("sentencepiece") else [*ids]
-        )
-    if kind == "two files" and rng.random() < 0.2 and "Qwen2" not in name:
+        config["added_tokens_decoder"] = _decoder(rng, _ids(kind))
+    if kind == "two files" and rng.random() < 0.2:
         config["add_prefix_space"] = True
     if config or rng.random() < 0.5:
         files["tokenizer_config.json"] = config
@@ -210,6 +207,13 @@ def write(files: Mapping[str, Any], folder: Path) -> None:
 
 def text(rng: random.Random) -> str:
     return "".join(rng.choice(PIECES) for _ in range(rng.randrange(9)))
+
+
+def _ids(kind: str) -> list[int]:
+    """List ids for added tokens: next to the vocabulary's, and of sentencepiece's control symbols, [P] and [Q]."""
+    if kind.startswith("sentencepiece"):
+        return [3, 4, *range(271, 279)]
+    return [*range(259 if kind in ("ranks", "tiktoken.model") else 262, 272)]
 
 
 def _named(rng: random.Random, objects: list[str], texts: list[str], *, typed: bool) -> dict[str, Any]:

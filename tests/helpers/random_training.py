@@ -15,7 +15,6 @@ from fastbpe.training import codepoints, unigram
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.sentences import SentenceSource
 from helpers.codepoint_twins import training_arguments
-from reference.normalization import Normalizer
 from reference.sentencepiece_training import Trainer
 
 sentencepiece.set_min_log_level(2)
@@ -116,7 +115,7 @@ def random_unigram_options(rng: random.Random) -> Options:
 
 
 def random_part(rng: random.Random, text: str) -> str:
-    text = text.replace("\0", "").replace("▅", "") + "x"
+    text = text.replace("\0", "") + "x"  # sentencepiece ends a symbol at its NUL
     at = rng.randrange(len(text))
     return text[at : at + rng.randint(1, 3)]
 
@@ -162,29 +161,27 @@ def learned_pieces(sentences: Sentences, options: Options) -> list[str]:
 def twin_pieces(sentences: Sentences, options: Options) -> list[str]:
     """The learned pieces and the alphabet, by the slow twin, from options that work."""
     checked = CodePointOptions.of(options)
-    twin, kept, _ = _twin(
+    twin, kept = _twin(
         sentences, checked.trainer, checked.normalizer, [name for name, _ in checked.metas.values()]
     )
     n_pieces = checked.trainer["vocab_size"] - len(checked.metas)
     return twin.train([(sentence, 1) for sentence in kept], n_pieces=n_pieces)
 
 
-def twin_trainer(
-    sentences: Sentences, model: CodePointModel
-) -> tuple[Trainer, list[str], list[bytes], Normalizer]:
+def twin_trainer(sentences: Sentences, model: CodePointModel) -> tuple[Trainer, list[str], list[bytes]]:
     """Give the slow twin that extends a model, the model's symbols, and the sentences that are kept."""
     names = [p.decode() for p, t in zip(model.pieces, model.types, strict=True) if t != PieceType.NORMAL]
-    twin, kept, normalizer = _twin(sentences, model.trainer, model.normalizer, names)
-    return twin, names, kept, normalizer
+    twin, kept = _twin(sentences, model.trainer, model.normalizer, names)
+    return twin, names, kept
 
 
 def _twin(
     sentences: Sentences, trainer: Spec, normalizer: Spec, symbols: list[str]
-) -> tuple[Trainer, list[bytes], Normalizer]:
+) -> tuple[Trainer, list[bytes]]:
+    """Make a slow twin, and choose the sentences that sentencepiece does not leave out."""
     kept = [sentence.rstrip(b"\r\n") for sentence in sentences]
     kept = [s for s in kept if s and len(s) <= trainer["max_sentence_length"] and "▅".encode() not in s]
-    twin = Trainer(**training_arguments(Trainer, trainer, normalizer), symbols=symbols)
-    return twin, kept, twin.normalizer
+    return Trainer(**training_arguments(Trainer, trainer, normalizer), symbols=symbols), kept
 
 
 def difference(seed: int, *, model_type: str = "bpe", with_twin: bool = False) -> str | None:

@@ -53,6 +53,7 @@ FILES: dict[str, dict[str, Any]] = {
         "normalizer": {"type": "NFD"},
     },
 }
+#: Patterns with a scanner, patterns for the engine, and the other names that `made` knows.
 NAMES = [
     *NAMED,
     "kimi",

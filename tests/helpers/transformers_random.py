@@ -18,6 +18,7 @@ from helpers.transformers_grid import TEXTS, WORDS, random_texts
 
 Call = Callable[[Any], Any]
 
+#: Argument → its values, the usual ones first. The last three arguments are wrong, or of the past.
 CHOICES: dict[str, list[Any]] = {
     "add_special_tokens": [True, False, False, 1, None],
     "padding": [True, False, "longest", "max_length", "do_not_pad", True, "max_length", "no", 1],
@@ -43,7 +44,7 @@ CHOICES: dict[str, list[Any]] = {
 
 
 def draw_options(rng: random.Random, names: list[str], n: int) -> dict[str, Any]:
-    """Draw n keyword arguments; mostly right ones."""
+    """Draw n keyword arguments, mostly with one of their first three values."""
     return {name: rng.choice(CHOICES[name][:3] if rng.random() < 0.6 else CHOICES[name]) for name in names[:n]}
 
 
@@ -88,7 +89,7 @@ def draw_input(rng: random.Random) -> Any:
 
 def draw_encoding(rng: random.Random) -> tuple[str, Call]:
     """Draw a call that encodes."""
-    names = list(CHOICES)[:-3] if rng.random() < 0.95 else list(CHOICES)
+    names = [*CHOICES][:-3] if rng.random() < 0.95 else [*CHOICES]
     rng.shuffle(names)
     options = draw_options(rng, names, rng.choice([0, 1, 1, 2, 3, 4, 6]))
     args = [draw_input(rng)]

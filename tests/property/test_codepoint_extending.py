@@ -58,8 +58,8 @@ def test_extending_random_models_equals_the_slow_twin() -> None:
         except (SpecError, OptionError, TypeError, ValueError):
             continue  # refusals have tests of their own
         model = base._family.own  # type: ignore[attr-defined]
-        trainer, names, kept, normalizer = twin_trainer(second, model)
-        processor = twin.Processor(model.pieces, twin.floats(model.scores), model.types, normalizer)
+        trainer, names, kept = twin_trainer(second, model)
+        processor = twin.Processor(model.pieces, twin.floats(model.scores), model.types, trainer.normalizer)
         expected = trainer.go_on(processor, [(s, 1) for s in kept], n_pieces=n_more, symbols=names)
         found = [piece.decode() for piece in pieces_of(extended)[base.n_vocab :]]
         assert found == expected, (number, first, second, options, n_more)
@@ -82,9 +82,9 @@ def test_rules_of_the_run_hold_for_pieces_that_continue_the_base() -> None:
     lines = [b"  bcd  bcde  bcdf"] * 30
     new = extend(base, lines, 20, split_by_whitespace=True)
     model = base._family.own  # type: ignore[attr-defined]
-    trainer, names, kept, normalizer = twin_trainer(lines, model)
+    trainer, names, kept = twin_trainer(lines, model)
     trainer = replace(trainer, split_by_whitespace=True)
-    processor = twin.Processor(model.pieces, twin.floats(model.scores), model.types, normalizer)
+    processor = twin.Processor(model.pieces, twin.floats(model.scores), model.types, trainer.normalizer)
     expected = trainer.go_on(processor, [(s, 1) for s in kept], n_pieces=20, symbols=names)
     assert [piece.decode() for piece in pieces_of(new)[base.n_vocab :]] == expected
 

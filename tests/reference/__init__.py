@@ -4,7 +4,7 @@ Read `training` first, then `encoding`; `splitting` and `measuring` stand on the
 nothing else in fastbpe imports it; tests use it as an oracle. Base symbols are the 256 bytes, ids 0 to 255; the
 n-th merge learned makes the token 256 + n.
 
-One fact makes the whole family of rules agree. It stands here, and both modules use it.
+One fact makes the whole family of rules agree. It stands here, and `training` and `encoding` rely on it.
 
 **Equal bytes have equal tokens.** Take a set of pieces and replay any sequence of merges over it, each from
 left to right without overlap. At any moment, two stretches of equal bytes that both begin and end at token

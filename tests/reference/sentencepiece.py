@@ -63,7 +63,7 @@ class Processor:
 
     @cached_property
     def _unknown(self) -> int:
-        return self.types.index(UNKNOWN) if UNKNOWN in self.types else 0
+        return self.types.index(UNKNOWN)
 
     def encode(self, text: bytes) -> list[int]:
         return [token.id for token in self.tokens(text)]

@@ -67,8 +67,6 @@ def train(
     >>> train({b"abcd": 2, b"abd": 1}, n_merges=9, base=ranks).merges
     [(260, 100, 261), (256, 100, 262)]
     """
-    if min_count < 1:
-        raise ValueError(f"min_count must be at least 1, not {min_count}")
     words: dict[bytes, int] = {}
     for piece, count in pieces.items() if isinstance(pieces, Mapping) else pieces:
         words[piece] = words.get(piece, 0) + count

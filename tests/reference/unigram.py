@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from reference.lattice import Candidate, Candidates, Lattice, float32
-from reference.sentencepiece import NORMAL, UNKNOWN, USER_DEFINED, Processor
+from reference.sentencepiece import NORMAL, USER_DEFINED, Processor
 
 PENALTY = 10.0  # of an unknown character, below the lowest score
 GREATEST = 3.4028234663852886e38  # number of single precision
@@ -29,10 +29,6 @@ class Unigram(Processor):
     >>> model.encode(b"abxa"), model.n_best(b"aba", 2)
     ([1, 3, 0, 2], [[1, 3, 2], [1, 2, 4, 2]])
     """
-
-    @cached_property
-    def _unknown(self) -> int:
-        return self.types.index(UNKNOWN) if UNKNOWN in self.types else -1
 
     @cached_property
     def _longest(self) -> int:
