@@ -77,7 +77,7 @@ def trimmed(
         for keeps in prefixed:
             if before and not (keeps and before == 1 and (i == 0 or start == 0)):
                 start = min(start + before, end)
-            if behind and end >= behind:
+            if behind and end >= behind:  # not of white space that a normalizer put: (0, 1) of "b", made "a  "
                 end = max(end - behind, start)
         out.append((start, end))
     return out
