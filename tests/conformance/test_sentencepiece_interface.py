@@ -895,6 +895,50 @@ def test_no_texts_are_encoded_with_any_return_type() -> None:
         assert processor.nbest_encode([], return_type="offset_mapping") == []
 
 
+def test_empty_list_is_encoded_with_unchecked_arguments() -> None:
+    for processor in both_processors():
+        for options in ({"add_bos": "x"}, {"return_type": "serialized_proto", "add_bos": True}):
+            assert processor.nbest_encode([], **options) == []
+            assert processor.parallel_encode([], chunk_len=3, **options) == []
+        assert processor.parallel_encode([], chunk_len=3, thread_pool=3) == []
+
+
+def test_flags_are_checked_before_the_type_of_the_text() -> None:
+    for processor in both_processors():
+        for text in (3, [3]):
+            with pytest.raises(RuntimeError, match="UNIMPLEMENTED"):
+                processor.nbest_encode(text, return_type="serialized_proto", add_bos=True)
+            with pytest.raises(RuntimeError, match="UNIMPLEMENTED"):
+                processor.parallel_encode(text, chunk_len=3, return_type="serialized_proto", add_bos=True)
+
+
+def test_encode_of_one_text_ignores_the_thread_pool() -> None:
+    for processor in both_processors():
+        for kind in (int, str, "serialized_proto"):
+            expected = processor.encode("ab", return_type=kind)
+            assert processor.encode("ab", thread_pool=3, return_type=kind) == expected
+
+
+def test_added_ends_do_not_come_from_overridden_methods() -> None:
+    data = published_bytes("llama2")
+    for module in MODULES:
+
+        class Other(module.SentencePieceProcessor):  # type: ignore[name-defined, misc]
+            def bos_id(self) -> int:
+                return 5
+
+            def eos_id(self) -> int:
+                return 5
+
+        processor = Other(model_proto=data)
+        for text in ("ab", ["ab"]):
+            for kind in (int, str, "numpy"):
+                options: dict[str, Any] = {"add_bos": True, "add_eos": True, "return_type": kind}
+                expected = plain(processor.encode(text, **options))
+                assert plain(processor.encode(text, nbest_size=3, **options)) == expected
+                assert expected == plain(module.SentencePieceProcessor(model_proto=data).encode(text, **options))
+
+
 @pytest.mark.parametrize("kind", [int, str, bytes, "numpy", "serialized_proto", "offset_mapping"])
 def test_emit_unk_piece_is_checked_only_where_it_has_an_effect(kind: Any) -> None:
     for value in (5, "x", [1], None, numpy.bool_(True)):

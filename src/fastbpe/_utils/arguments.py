@@ -38,14 +38,15 @@ def integer(name: str, value: Any) -> int:
 
 
 def decimal(digits: str) -> int:
-    """Convert decimal digits to an integer, also more digits than the 4,300 that `int` accepts.
+    """Convert decimal digits of any script to an integer, also more digits than the 4,300 that `int` accepts.
 
     The result is exact up to 20 digits after leading zeros. For more digits, it is too small, but at least 10**19.
 
-    >>> decimal("007"), decimal("9" * 5000) > 1 << 64, decimal("0")
-    (7, True, 0)
+    >>> decimal("007"), decimal("9" * 5000) > 1 << 64, decimal("0"), decimal("\u0660" * 30 + "\u0667")
+    (7, True, 0, 7)
     """
-    return int(digits.lstrip("0")[:20] or 0)
+    first = next((i for i, digit in enumerate(digits) if int(digit)), len(digits))
+    return int(digits[first : first + 20] or 0)
 
 
 def not_a_tokenizer(name: str, value: object) -> TypeError:

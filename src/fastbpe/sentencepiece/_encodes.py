@@ -76,11 +76,11 @@ class Encodes(Base):
         model = self._loaded()
         if return_type is int:
             ids = model.ids(text, threads) if sampling is None else model.tokens(text, sampling).ids()
-            return frame.around(ids)
+            return frame.around(ids, model)
         if return_type == "numpy":
             sampled = None if sampling is None else model.tokens(text, sampling).to_array()
             view = model.array(text, threads) if sampled is None else memoryview(sampled).cast("B").cast("i")
-            return frame.around_array(view)
+            return frame.around_array(view, model)
         if return_type is str or return_type is bytes:
             as_bytes = return_type is bytes
             return frame.around_pieces(model.pieces(model.tokens(text, sampling), as_bytes), model, as_bytes)
@@ -101,10 +101,11 @@ class Encodes(Base):
     ) -> list[Any]:
         if not texts:
             return []
+        model = self._loaded()
         if sampling is None and return_type is int:
-            return [frame.around(ids) for ids in self._loaded().ids_of_all(texts, threads)]
+            return [frame.around(ids, model) for ids in model.ids_of_all(texts, threads)]
         if sampling is None and return_type == "numpy":
-            return [frame.around_array(view) for view in self._loaded().arrays_of_all(texts, threads)]
+            return [frame.around_array(view, model) for view in model.arrays_of_all(texts, threads)]
         return [self._encode_one(text, return_type, frame, sampling, threads, return_bytes) for text in texts]
 
     def encode_as_proto(self, input: Any, **kwargs: Any) -> Any:
@@ -166,11 +167,12 @@ class Encodes(Base):
         n = max(int32("nbest_size", self._nbest_size if nbest_size is None else nbest_size), 1)
         outs = []
         for text in input if isinstance(input, list) else [input]:
-            if return_type == "offset_mapping":  # here: an empty list raises nothing, as in sentencepiece
+            # The checks are in the loop: an empty list raises nothing, as in sentencepiece.
+            if return_type == "offset_mapping":
                 raise ArgumentError(f"unknown return_type={return_type}")
+            frame = _Frame(self, add_bos, add_eos, reverse, emit_unk_piece, return_type)
             if not isinstance(text, (str, bytes)):
                 raise ArgumentTypeError("Input must be str or bytes")
-            frame = _Frame(self, add_bos, add_eos, reverse, emit_unk_piece, return_type)
             outs.append(self._best_of_one(text, n, return_type, frame))
         return outs if isinstance(input, list) else outs[0]
 
@@ -186,9 +188,10 @@ class Encodes(Base):
             return _texts.parse(message, "NBestSentencePieceText")
         ways = [tokens for tokens, _ in model.best(text, n)]
         if return_type is int:
-            return [frame.around(tokens.ids()) for tokens in ways]
+            return [frame.around(tokens.ids(), model) for tokens in ways]
         if return_type == "numpy":
-            return [frame.around_array(memoryview(tokens.to_array()).cast("B").cast("i")) for tokens in ways]
+            views = [memoryview(tokens.to_array()).cast("B").cast("i") for tokens in ways]
+            return [frame.around_array(view, model) for view in views]
         as_bytes = return_type is bytes
         return [frame.around_pieces(model.pieces(tokens, as_bytes), model, as_bytes) for tokens in ways]
 
@@ -230,16 +233,15 @@ class Encodes(Base):
         threads = self._threads(num_threads)
         if not isinstance(chunk_len, int) or chunk_len <= 0:
             raise ArgumentError("chunk_len must be positive.")
-        if thread_pool is not None:
-            threads = pool_threads(thread_pool)
-        frame = _Frame(self, add_bos, add_eos, reverse, emit_unk_piece, return_type)
-        texts = input if isinstance(input, list) else [input]
         outs = []
-        for text in texts:
-            if return_type == "offset_mapping":  # here: as in nbest_encode
+        for text in input if isinstance(input, list) else [input]:
+            if return_type == "offset_mapping":  # in the loop: as in nbest_encode
                 raise ArgumentError(f"unknown return_type={return_type}")
+            frame = _Frame(self, add_bos, add_eos, reverse, emit_unk_piece, return_type)
             if not isinstance(text, (str, bytes)):
                 raise ArgumentTypeError("Input must be str or bytes")
+            if thread_pool is not None:
+                threads = pool_threads(thread_pool)
             outs.append(self._encode_one(text, return_type, frame, None, threads, False))
         return outs if isinstance(input, list) else outs[0]
 
@@ -301,7 +303,10 @@ class Encodes(Base):
 
 
 class _Frame:
-    """Changes to the ids or pieces of a text: add_bos, add_eos, reverse and emit_unk_piece."""
+    """Changes to the ids or pieces of a text: add_bos, add_eos, reverse and emit_unk_piece.
+
+    The methods get the model that encoded the text, because another thread may have loaded another one.
+    """
 
     def __init__(
         self,
@@ -320,45 +325,39 @@ class _Frame:
         self._emit_unk = flag(
             "emit_unk_piece", processor._emit_unk_piece if emit_unk_piece is None else emit_unk_piece
         )
-        self._processor = processor
         if return_type in _PLAIN and (self._bos or self._eos or self._reverse or self._emit_unk):
             raise ModelError(
                 "UNIMPLEMENTED: add_bos, add_eos, reverse, and emit_unk_piece is not supported in proto API"
             )
 
-    def _ends(self) -> tuple[list[int], list[int]]:
+    def _ends(self, model: LoadedModel) -> tuple[list[int], list[int]]:
         """Return (ids before the text, ids after it)."""
-        bos, eos = [], []
-        if self._bos:
-            bos = [self._processor.bos_id()]
-            if bos == [-1]:
-                raise ArgumentError(
-                    "INVALID_ARGUMENT: BOS token is not defined as a control symbol in this model."
-                )
-        if self._eos:
-            eos = [self._processor.eos_id()]
-            if eos == [-1]:
-                raise ArgumentError(
-                    "INVALID_ARGUMENT: EOS token is not defined as a control symbol in this model."
-                )
-        return bos, eos
+        _, bos, eos, _ = model.special_ids
+        if self._bos and bos < 0:
+            raise ArgumentError("INVALID_ARGUMENT: BOS token is not defined as a control symbol in this model.")
+        if self._eos and eos < 0:
+            raise ArgumentError("INVALID_ARGUMENT: EOS token is not defined as a control symbol in this model.")
+        return [bos] if self._bos else [], [eos] if self._eos else []
 
-    def around(self, ids: list[int]) -> list[int]:
-        """Return ids, reversed if `reverse` is set, with the ids of `<s>` and `</s>` around them if requested."""
+    def around(self, ids: list[int], model: LoadedModel) -> list[int]:
+        """Return ids, reversed if `reverse` is set, with the ids of `<s>` and `</s>` around them if requested.
+
+        Requires: no one else has the list.
+        """
         if not (self._bos or self._eos or self._reverse):
             return ids
-        bos, eos = self._ends()
+        bos, eos = self._ends(model)
         if self._reverse:
             ids.reverse()
         return bos + ids + eos
 
-    def around_array(self, ids: memoryview) -> Any:
+    def around_array(self, ids: memoryview, model: LoadedModel) -> Any:
         """Return the ids that `around` returns, as a read-only numpy array."""
         numpy = optional_imports.require_numpy("return_type='numpy'")
         array = numpy.frombuffer(VectorBuffer(ids), dtype=numpy.int32)
         if not (self._bos or self._eos or self._reverse):
             return array
-        bos, eos = self._ends()
+        bos, eos = self._ends(model)
         joined = numpy.concatenate([bos, array[::-1] if self._reverse else array, eos])
         joined = joined.astype(numpy.int32)  # floats, if bos or eos is empty
         return numpy.frombuffer(VectorBuffer(joined), dtype=numpy.int32)
@@ -367,7 +366,7 @@ class _Frame:
         """Change pieces as `around` changes ids; emit_unk_piece also replaces each unknown piece by `<unk>`."""
         if not (self._bos or self._eos or self._reverse or self._emit_unk):
             return pieces
-        bos, eos = self._ends()
+        bos, eos = self._ends(model)
         names: Sequence[Any] = model.model.pieces if as_bytes else model.names
         if self._emit_unk:
             pieces = self._with_unk(pieces, names, model)

@@ -58,7 +58,7 @@ class Methods:
             input: str, bytes, or a list of them. Each invalid byte counts as U+FFFD.
             return_bytes: for an offset mapping: return pieces as bytes, and offsets in bytes; None: like the
                 input.
-            thread_pool: used instead of num_threads.
+            thread_pool: for a list, used instead of num_threads; for one text, without effect and unchecked.
             others: as in the constructor; None: the constructor's value.
 
         Raises:

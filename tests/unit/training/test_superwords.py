@@ -11,6 +11,7 @@ import pytest
 import fastbpe
 from fastbpe import Superwords, Tokenizer, TrainingError, TrainingWarning, train
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
+from fastbpe._core.train.token_limits import TokenLimits
 from fastbpe.cli.command_line import main
 from fastbpe.model import Model, pack_merges
 
@@ -32,6 +33,12 @@ def test_tokens_span_words_and_no_more_words_than_allowed() -> None:
     assert b" of the" in found
     assert max(len(token.split()) for token in found) == 2
     assert max(len(token.split()) for token in superwords_of(learned(max_words=None, vocab_size=281))) > 4
+
+
+def test_first_tokens_of_a_base_may_have_no_bytes() -> None:
+    """The ids of special tokens lack bytes. UBSan would report a copy to a null pointer."""
+    for tokens in ([b""], [b"", b"", b"a"]):
+        assert TokenLimits(tokens).tokens() == tokens
 
 
 def test_forbidden_texts_are_in_no_new_token() -> None:

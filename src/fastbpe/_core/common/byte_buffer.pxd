@@ -4,7 +4,8 @@ from libc.string cimport memcpy
 
 cdef struct Buffer:
     # Initialize with zeros. The holder owns the memory, and frees it with buffer_free().
-    uint8_t* items  # NULL at first; memcpy() must not get it, not even for 0 bytes
+    # Aligned for every type, as malloc() does. NULL at first: memcpy() must not get it, not even for 0 bytes.
+    uint8_t* items
     size_t n  # bytes in use
     size_t capacity  # bytes allocated
 

@@ -1,4 +1,4 @@
-"""Growing byte buffer for UTF-8 converted from a str, or for text that a normalizer has changed."""
+"""Growing buffer of bytes: text, or an array of any other type."""
 
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, malloc
@@ -15,7 +15,7 @@ cdef int buffer_reserve(Buffer* buffer, size_t n) except -1 nogil:
         items = <uint8_t*> grown(buffer.items, buffer.n, buffer.capacity, capacity)
         if items == NULL:
             with gil:
-                raise MemoryError(f"no memory for {capacity} bytes of text")
+                raise MemoryError(f"no memory for {capacity} bytes")
         buffer.items = items
         buffer.capacity = capacity
     return 0
@@ -33,7 +33,7 @@ cdef int buffer_reset(Buffer* buffer, size_t capacity) except -1 nogil:
     buffer.items = <uint8_t*> malloc(capacity)
     if buffer.items == NULL:
         with gil:
-            raise MemoryError(f"no memory for {capacity} bytes of text")
+            raise MemoryError(f"no memory for {capacity} bytes")
     use_huge_pages(buffer.items, capacity)
     buffer.capacity = capacity
     return 0

@@ -21,8 +21,8 @@ cdef enum:
 cdef class TokenLimits:
     """Tokens by id, and which of them may be joined.
 
-    tokens: list of bytes – the initial tokens.
-    max_bytes: int or None – maximum length of a new token in bytes; None: no limit.
+    tokens: list of bytes – the initial tokens, each of at most 2**32 - 1 bytes, as in any vocabulary.
+    max_bytes: int or None – maximum length of a new token in bytes; None: 2**32 - 1.
     max_words: int or None – maximum number of words of a new token: non-empty parts between spaces; None: no
         limit.
     forbidden: tuple of bytes – texts that no new token may contain.
@@ -59,7 +59,8 @@ cdef class TokenLimits:
         cdef TokenFacts* facts
         cdef size_t i
         cdef bytes token_bytes
-        reserve(<void**> &self._bytes, &self._bytes_capacity, self._n_bytes + n, 1, LEAST_BYTES)
+        # One byte more: memcpy() and memcmp() must not get NULL, not even if all tokens are empty.
+        reserve(<void**> &self._bytes, &self._bytes_capacity, self._n_bytes + n + 1, 1, LEAST_BYTES)
         reserve(<void**> &self._facts, &self._facts_capacity, self._n + 1, sizeof(TokenFacts), LEAST_TOKENS)
         facts = &self._facts[self._n]
         facts.start, facts.n_bytes, facts.n_words = self._n_bytes, <uint32_t> n, 0
@@ -76,8 +77,9 @@ cdef class TokenLimits:
         """Tell whether two tokens may be joined."""
         cdef const TokenFacts* a = &self._facts[left]
         cdef const TokenFacts* b = &self._facts[right]
-        cdef uint32_t n_words = a.n_words + b.n_words
-        if a.is_forbidden or b.is_forbidden or a.n_bytes + b.n_bytes > self._max_bytes:
+        cdef uint64_t n_bytes = <uint64_t> a.n_bytes + b.n_bytes  # up to 2**33, but a new token's fits in 32 bits
+        cdef uint64_t n_words = <uint64_t> a.n_words + b.n_words
+        if a.is_forbidden or b.is_forbidden or n_bytes > self._max_bytes:
             return False
         # Without a space at the border, two words become one. An altered file of runs may have ids without bytes.
         if a.n_bytes and b.n_bytes:
