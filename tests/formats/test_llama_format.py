@@ -220,6 +220,11 @@ def test_pieces_unknown_to_sentencepiece_load_but_are_not_exported() -> None:
         model_file.dump(model._replace(merges=b"", added_tokens=()))
 
 
+def test_piece_too_long_for_sentencepiece_is_not_dumped() -> None:
+    with pytest.raises(FormatError, match=r"as a \.model file: piece 264 has 8000 bytes; the limit is 7999"):
+        model_file.dump(parsed(model__vocab=with_tokens("b" * 8000))._replace(merges=b""))
+
+
 CANNOT = [
     (
         {"normalizer": None, "pre_tokenizer": METASPACE_STEP},
@@ -237,6 +242,15 @@ CANNOT = [
     ({"decoder__decoders": DECODERS}, "the rule that decoding keeps a space at the start"),
     ({"added_tokens": [added("<s>", 1, lstrip=True)]}, "the added token '<s>', whose flags"),
     ({"added_tokens": [added("a", 259)]}, "the added token 'a', whose flags"),
+    ({"added_tokens": [added("<0x41>", 2 + 0x41)]}, "the added token '<0x41>', whose flags"),
+    (
+        {
+            "normalizer": None,
+            "pre_tokenizer": {**METASPACE_STEP, "prepend_scheme": "never"},
+            "added_tokens": [added(f"{METASPACE}bb", 264, special=False, normalized=True)],
+        },
+        f"the added token '{METASPACE}bb', whose flags",
+    ),
     ({"model__merges": ["a b"]}, "a list of merges"),
 ]
 

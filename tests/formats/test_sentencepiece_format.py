@@ -399,7 +399,7 @@ def test_too_many_fields_raise_format_error(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_too_much_text_raises_format_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit holds anywhere in the file, since an end beyond 32 bits would point outside the text."""
-    monkeypatch.setattr(sentencepiece_format, "_MAX_TEXT", 5)
-    for data in (UNK + A + BPE, BPE + UNK + A):
+    monkeypatch.setattr(sentencepiece_format, "_MAX_TEXT", 5)  # <unk> has 5 bytes
+    for data in (UNK + A + BPE, BPE + UNK + A, BPE + UNK + piece_field(b"a" * 8000)):
         with pytest.raises(FormatError, match=r"byte [0-9]+: more fields, or more text"):
-            sentencepiece_format.parse(data, "it")
+            sentencepiece_format.parse(data, "it", any_text=True)

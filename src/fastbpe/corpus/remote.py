@@ -180,13 +180,21 @@ class RemotePath(os.PathLike[str]):
         """Give access to the file system and the path within it, with errors that name the address.
 
         fsspec's error for a missing file has no reason and no address. The packages for servers raise errors of
-        their own, for example if there are no credentials: these become OSError.
+        their own, for example if there are no credentials: these become OSError. An OSError keeps its class, and
+        gets the address, which s3fs's lack. A ValueError or ImportError is about the address or the packages;
+        `_opened` names the address.
         """
         try:
             yield self._opened()
         except FileNotFoundError:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.url) from None
-        except (OSError, ImportError, ValueError, MemoryError):  # not errors of a server's package
+        except OSError as error:
+            if error.errno is None:
+                error.args = (f"{self.url}: {error}",)
+            else:
+                error.filename = self.url
+            raise
+        except (ImportError, ValueError, MemoryError):
             raise
         except Exception as error:
             raise OSError(f"{self.url}: {type(error).__name__}: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import sys
@@ -269,6 +270,21 @@ def test_errors_of_a_servers_client_name_the_address(code_tokenizer: Tokenizer) 
         with pytest.raises(OSError, match=told) as error:
             call()
         assert isinstance(error.value.__cause__, ClosedServer.NoCredentialsError)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (PermissionError("Access Denied"), "closed://bucket/a.txt: Access Denied"),
+        (OSError(errno.EBUSY, "Slow down"), f"[Errno {errno.EBUSY}] Slow down: 'closed://bucket/a.txt'"),
+    ],
+)
+def test_os_errors_of_a_server_get_the_address(error: OSError, told: str) -> None:
+    """s3fs raises such errors for the codes AccessDenied and SlowDown."""
+    fsspec.register_implementation("closed", ClosedServer, clobber=True)
+    with mock.patch.object(ClosedServer, "info", side_effect=error), pytest.raises(type(error)) as caught:
+        RemotePath("closed://bucket/a.txt").stat()
+    assert (str(caught.value), caught.value.errno) == (told, error.errno)
 
 
 def test_files_of_ids_are_not_read_from_afar(code_tokenizer: Tokenizer) -> None:

@@ -23,14 +23,14 @@ from fastbpe.formats import limits
 from fastbpe.formats.byte_order import little_endian
 from fastbpe.formats.sentencepiece import piece_messages, protobuf, specs
 from fastbpe.formats.sentencepiece.protobuf import BYTES, FIXED32, VARINT
-from fastbpe.model import TEXT_TYPES, TYPE_NAMES, AddedToken, Buffer, CodePointModel, PieceType
+from fastbpe.model import METASPACE, TEXT_TYPES, TYPE_NAMES, AddedToken, Buffer, CodePointModel, PieceType
 
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _TEXT, _SCORE, _TYPE = range(1, 4)  # fields of a piece
 _IS_SPECIAL = protobuf.varint_field(200, 1)  # field of an unknown piece that is a special token
 _MAX_PIECE_BYTES = 7999  # sentencepiece's limit
 _HEAD_FIELDS = 64  # fields of a large file that are checked before all of it is read
-_MAX_TEXT = (1 << 32) - 1 - _MAX_PIECE_BYTES  # bytes of all pieces but the last: piece_ends has 32-bit entries
+_MAX_TEXT = (1 << 32) - 1  # bytes of all pieces: piece_ends has 32-bit entries
 _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
 
 
@@ -86,8 +86,7 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
         if plain_types:
             columns.append((plain_text, plain_ends, plain_scores, plain_types))
         n_fields += 1
-        if n_fields > limits.MAX_FIELDS or n_bytes > _MAX_TEXT:
-            raise protobuf.Damaged(at, "more fields, or more text, than any model has")
+        _check_size(n_fields, n_bytes, at)
         field = next(protobuf.fields(data, at, len(data)), None)
         if field is None:
             break
@@ -99,6 +98,7 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
             if extra:
                 extras[n_pieces] = extra
             n_bytes += len(text)
+            _check_size(n_fields, n_bytes, at)
             n_pieces += 1
             columns.append((text, struct.pack("=I", n_bytes), score, bytes([type_])))
         else:
@@ -128,6 +128,11 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
         serialized=data,
         added_tokens=special_tokens(piece_bytes, piece_ends, specials),
     )
+
+
+def _check_size(n_fields: int, n_bytes: int, at: int) -> None:
+    if n_fields > limits.MAX_FIELDS or n_bytes > _MAX_TEXT:
+        raise protobuf.Damaged(at, "more fields, or more text, than any model has")
 
 
 def special_tokens(piece_bytes: bytes, piece_ends: bytes, ids: Iterable[int]) -> list[AddedToken]:
@@ -168,7 +173,10 @@ def _check_piece(text: bytes, i: int, where: str, any_text: bool = False) -> Non
 def _check(
     model: CodePointModel, where: str, any_text: bool = False, model_types: Sequence[str] = RUN_TYPES
 ) -> None:
-    """Raise FormatError for a model that sentencepiece would not load, and for models of other types."""
+    """Raise FormatError for a model that sentencepiece would not load, and for models of other types.
+
+    Requires: no piece is empty or too long.
+    """
     if not model.n_pieces:
         raise FormatError(f"{where}: not a sentencepiece model: it contains no pieces")
     model_type = model.trainer["model_type"]
@@ -265,14 +273,19 @@ def dump(model: CodePointModel, what: str = "a .model file") -> bytes:
 
     what: name of the format for errors.
 
+    A file that is accepted here may still produce other ids, or lack special tokens: `verify_export`, which
+    `export` runs before it writes, finds out by comparing.
+
     Raises:
-        FormatError: the model has options that only a tokenizer.json can express, or pieces that sentencepiece
-            would not load.
+        FormatError: the model has options or added tokens that only a tokenizer.json can express, or is one of a
+            tokenizer.json that sentencepiece would not load.
     """
     lost = _lost(model)
     if lost:
         raise FormatError(f"{what} cannot store {lost}; export this tokenizer as native or huggingface")
     if model.conventions is not None:  # a tokenizer.json may have pieces that sentencepiece would not load
+        for i, piece in enumerate(model.pieces):
+            _check_piece(piece, i, f"as {what}")
         _check(model, f"as {what}")
     return model.serialized or b"".join(_messages(model)) + model.unknown
 
@@ -307,13 +320,15 @@ def _lost(model: CodePointModel) -> str:
 def _is_control_symbol(token: AddedToken, model: CodePointModel) -> bool:
     """Tell whether an added token behaves like a control symbol of sentencepiece: never found in text."""
     flags = token.lstrip or token.rstrip or token.single_word or token.normalized
-    return token.special and not flags and model.types[token.id] != PieceType.NORMAL
+    return token.special and not flags and model.types[token.id] in (PieceType.CONTROL, PieceType.UNKNOWN)
 
 
 def _is_user_defined(token: AddedToken, model: CodePointModel) -> bool:
     """Tell whether an added token behaves like a user-defined piece: found anywhere in normalized text."""
     flags = token.special or token.lstrip or token.rstrip or token.single_word
     is_normalized = token.normalized and not model.normalizer["add_dummy_prefix"] and " " not in token.content
+    if model.conventions is not None and not model.conventions.escapes:  # U+2581 then matches no space of a text
+        is_normalized = is_normalized and METASPACE not in token.content
     return is_normalized and not flags and model.types[token.id] == PieceType.USER_DEFINED
 
 
