@@ -114,8 +114,8 @@ class RemotePath(os.PathLike[str]):
         return stream
 
     def read_bytes(self) -> bytes:
-        with self.open() as file:
-            return file.read()
+        with self._accessed() as (files, place):
+            return bytes(files.cat_file(place))
 
     def unlink(self, missing_ok: bool = False) -> None:
         with self._accessed() as (files, place):

@@ -287,6 +287,17 @@ def test_os_errors_of_a_server_get_the_address(error: OSError, told: str) -> Non
     assert (str(caught.value), caught.value.errno) == (told, error.errno)
 
 
+def test_error_while_a_file_is_read_whole_gets_the_address() -> None:
+    fsspec.register_implementation("closed", ClosedServer, clobber=True)
+    file = mock.MagicMock()
+    file.__enter__.return_value.read.side_effect = PermissionError("Access Denied")
+    with (
+        mock.patch.object(ClosedServer, "_open", return_value=file),
+        pytest.raises(PermissionError, match=r"closed://bucket/a\.txt: Access Denied"),
+    ):
+        RemotePath("closed://bucket/a.txt").read_bytes()
+
+
 def test_files_of_ids_are_not_read_from_afar(code_tokenizer: Tokenizer) -> None:
     for call in (fastbpe.open_ids, lambda path: fastbpe.merge_shards(path, "out.bin")):
         with pytest.raises(FormatError, match=r"s3://b/a\.bin: files of ids are mapped into memory; copy them"):
