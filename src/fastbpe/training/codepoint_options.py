@@ -407,8 +407,8 @@ def _meta_pieces(trainer: Spec) -> Metas:
     """List the pieces that are not learned: first those with a given id, then the others with the free ids.
 
     Raises:
-        SpecError: two pieces have the same id or name, an id is too large, a name is empty, or the unknown piece
-            is missing.
+        SpecError: two pieces have the same id or name, an id is too large, a name is empty or contains a NUL, or
+            the unknown piece is missing.
     """
     metas: Metas = {}
     unknown = trainer["unk_piece"]
@@ -435,6 +435,12 @@ def _meta_pieces(trainer: Spec) -> Metas:
             f"[has_unk] {unknown} must be defined.",
         )
     _add_symbols(trainer, metas)
+    for name, _ in metas.values():
+        if "\0" in name:
+            raise SpecError(
+                f"the symbol {name!r} contains a NUL, which no model file stores; leave it out",
+                "piece must not include null character.",
+            )
     return metas
 
 

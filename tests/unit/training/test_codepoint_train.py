@@ -296,6 +296,8 @@ def test_error_of_the_source_is_passed_on() -> None:
         ({"split_digits": 2}, "must be True or False"),
         ({"user_defined_symbols": 3}, "must be a list of names"),
         ({"user_defined_symbols": ["a", 3]}, "must be a list of names"),
+        ({"user_defined_symbols": ["a\0b"]}, r"the symbol 'a\\x00b' contains a NUL"),
+        ({"control_symbols": ["a\0b"]}, "contains a NUL, which no model file stores"),
         ({"user_defined_symbols": ["x", "x"]}, "'x' is given twice"),
         ({"user_defined_symbols": ["x"], "control_symbols": ["x"]}, "'x' is given twice"),
         ({"user_defined_symbols": ["<unk>"]}, "'<unk>' is the unknown piece"),
