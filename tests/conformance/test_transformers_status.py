@@ -131,6 +131,55 @@ def test_copies_of_such_classes_stay_accelerated() -> None:
         assert status(one)["native"]["decode"] >= 1
 
 
+class Restored(transformers.PreTrainedTokenizerFast):
+    """A class that changes its state when it is restored, as RoFormerTokenizer does."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = {**state, "own": "restored"}
+
+
+class Slotted(transformers.PreTrainedTokenizerFast):
+    __slots__ = ("own",)
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.own = "slot"
+
+
+class Copied(transformers.PreTrainedTokenizerFast):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        made = type(self)(tokenizer_object=copy.deepcopy(self._tokenizer, memo))
+        made.own = "copied"
+        return made
+
+
+class Remade(transformers.PreTrainedTokenizerFast):
+    def __init__(self, tokenizer_object: Any = None) -> None:
+        super().__init__(tokenizer_object=tokenizer_object or backend_of_bytes())
+
+    def __reduce__(self) -> Any:
+        return type(self), (), {"own": "remade"}
+
+
+@pytest.mark.parametrize("cls", [Restored, Slotted, Copied, Remade])
+def test_own_ways_to_copy_and_pickle_run(cls: Any) -> None:
+    pair = pair_of(cls)
+    assert b"_fastbpe_accelerated" not in pickle.dumps(pair[0])  # a new process would not find it
+    for copied in (copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))):
+        ours, stock = map(copied, pair)
+        assert getattr(ours, "own", None) == getattr(stock, "own", None)
+        assert ours.encode("ab") == stock.encode("ab")
+        assert status(ours)["accelerated"]
+
+
+def test_deep_copy_of_a_tokenizer_that_refers_to_itself_does_so_too() -> None:
+    ours = fast(backend_of_bytes())
+    ours.itself = ours
+    accelerate(ours)
+    copied = copy.deepcopy(ours)
+    assert copied.itself is copied is not ours
+
+
 def test_decode_of_whisper_is_native() -> None:
     ours, stock = (transformers.WhisperTokenizer(tokenizer_object=backend_of_bytes()) for _ in range(2))
     accelerate(ours)

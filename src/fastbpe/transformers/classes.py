@@ -11,7 +11,6 @@ class has a second base, which comes after that class and before the stock class
 from __future__ import annotations
 
 import copy
-import copyreg
 import functools
 import inspect
 import threading
@@ -26,9 +25,10 @@ from fastbpe.transformers.encode_plus import encode, remembering
 from fastbpe.transformers.engine import ENGINE, WAITS, Engine, engine_of
 
 _ACCELERATED = "_fastbpe_accelerated"  # attribute of a class, so that picklers find its accelerated class by name
-#: Methods that the stock `_encode_plus` calls, and methods that run before it. Overrides in a class must run.
-_BESIDE_ENCODE = ("_convert_encoding", "_eventual_warn_about_too_long_sequence")
-_BEFORE_ENCODE = ("_get_padding_truncation_strategies", "set_truncation_and_padding")
+#: Methods that the stock `_encode_plus` calls for each row, and fastbpe's does not. Overrides in a class must run.
+_LEFT_OUT = ("_convert_encoding", "_eventual_warn_about_too_long_sequence")
+#: Methods that only the functions of `_quick` leave out, which refuse subclasses of an accelerated class.
+_QUICK_LEAVES_OUT = ("_get_padding_truncation_strategies", "set_truncation_and_padding")
 OWN_METHOD = "the tokenizer's class overrides the method"
 _lock = ForkSafeLock()
 _reached = threading.local()  # whether the class's own method has called `super()`
@@ -70,22 +70,23 @@ def _make(base: Any) -> type:
         "__doc__": base.__doc__,
         "_fastbpe_base": base,
         "__reduce_ex__": _reduce(base),
-        "__deepcopy__": _deepcopy,
         "from_pretrained": _on_base(base, "from_pretrained"),
         "convert_to_native_format": _on_base(base, "convert_to_native_format"),
     }
+    if not hasattr(base, "__deepcopy__"):
+        body["__deepcopy__"] = _deepcopy
     own: list[type] = []  # receives the new class, which its methods need; a method may run only afterwards
     behind: dict[str, Any] = {}  # methods of the second base
-    if is_stock("_encode_plus", *_BESIDE_ENCODE):
+    if is_stock("_encode_plus", *_LEFT_OUT):
         body["_encode_plus"] = _encode_plus(base, own)
         # The stock __call__ calls _switch_to_input_mode, which few classes have. _call would leave it out.
-        if is_stock("__call__", *_BEFORE_ENCODE) and not hasattr(base, "_switch_to_input_mode"):
+        if is_stock("__call__", *_QUICK_LEAVES_OUT) and not hasattr(base, "_switch_to_input_mode"):
             body["__call__"] = _call(base, own)
-        if is_stock("encode", *_BEFORE_ENCODE):
+        if is_stock("encode", *_QUICK_LEAVES_OUT):
             body["encode"] = _of_one_text(base, own, "encode", encode_text, True)
-        if is_stock("tokenize", *_BEFORE_ENCODE):
+        if is_stock("tokenize", *_QUICK_LEAVES_OUT):
             body["tokenize"] = _of_one_text(base, own, "tokenize", tokens_of, False)
-    elif is_stock(*_BESIDE_ENCODE):
+    elif is_stock(*_LEFT_OUT):
         body["_encode_plus"] = _own_method(base, "_encode_plus", "encode")
         behind["_encode_plus"] = _reaching(_encode_plus(TokenizersBackend, own))
     if is_stock("_decode"):
@@ -115,7 +116,7 @@ def _encode_plus(base: Any, own: list[type]) -> Callable[..., Any]:
         engine = engine_of(self)
         try:
             if type(self) is not own[0] and any(
-                getattr(type(self), name) is not getattr(own[0], name) for name in _BESIDE_ENCODE
+                getattr(type(self), name) is not getattr(own[0], name) for name in _LEFT_OUT
             ):
                 raise HandOver("a subclass that overrides a method that encoding calls")
             if engine.waits and engine.goes_on_waiting(text, text_pair):
@@ -208,9 +209,10 @@ def _decode_any(base: Any, own: list[type]) -> Callable[..., Any]:
         if are_lists and type(self) is own[0] and "_decode" not in self.__dict__:
             engine = engine_of(self)
             options["skip_special_tokens"] = skip_special_tokens
+            if engine.waits and engine.goes_on_waiting(token_ids):
+                engine.calls["decode", WAITS] += len(token_ids)
+                return [base._decode(self, ids, **options) for ids in token_ids]  # base.decode would count each
             try:
-                if engine.waits and engine.goes_on_waiting(token_ids):
-                    raise HandOver(WAITS)
                 texts = decode_batch(self, engine, token_ids, options)
             except HandOver:
                 return base.decode(self, token_ids, **options)  # decodes and counts each list separately
@@ -242,43 +244,48 @@ def _reduce(base: Any) -> Callable[..., Any]:
         function, args, *rest = base.__reduce_ex__(self, max(2, int(protocol)))
         if rest and isinstance(rest[0], dict):
             rest[0] = {name: value for name, value in rest[0].items() if name != ENGINE}
-        if function is not copyreg.__newobj__:  # type: ignore[attr-defined]
-            return (remake, (function, args), *rest)
-        if args[0] is accelerated_class(base):
-            return (new, (base, *args[1:]), *rest)
-        return (function, args, *rest)  # a subclass of the accelerated class
+        # By name, a new process finds only the base, until it makes the accelerated class.
+        made = accelerated_class(base)
+        function, *args = (base if part is made else part for part in (function, *args))
+        return (remake, (function, tuple(args)), *rest)
 
     return __reduce_ex__
 
 
-def new(base: Any, *args: Any) -> Any:
-    """Create an empty accelerated tokenizer, for unpickling."""
-    cls = accelerated_class(base)
-    made = cls.__new__(cls, *args)
-    made.__dict__[ENGINE] = Engine(None)
-    return made
-
-
 def remake(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """Create an accelerated tokenizer with the function that its original class uses for unpickling."""
+    """Create an accelerated tokenizer with the function that its original class uses for unpickling and copying.
+
+    Its engine does not wait: a pickle does not say whether the engine waited, as it must not change with use.
+    """
     made = function(*args)
     if not is_accelerated(made):
         give_class(made)
     return made
 
 
+class _Reduced:
+    """Stand-in for an object, of which `copy.deepcopy` makes the object's copy.
+
+    parts: what `__reduce_ex__` of the object returned.
+    """
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self._parts = parts
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return self._parts
+
+
 def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
-    function, args, *rest = self.__reduce_ex__(4)
-    copied = memo[id(self)] = function(*copy.deepcopy(args, memo))
-    if rest and rest[0] is not None:
-        copied.__dict__.update(copy.deepcopy(rest[0], memo))
-    engine = self.__dict__.get(ENGINE)
-    if (
-        engine is not None
-        and engine.original is self.__dict__.get("_tokenizer")
-        and "_tokenizer" in copied.__dict__
-    ):
-        copied.__dict__[ENGINE] = engine.copy_for(copied.__dict__["_tokenizer"])
+    """Copy a tokenizer as without `__deepcopy__`, but let the engine of the copy share the tables."""
+    function, *rest = self.__reduce_ex__(4)
+
+    def create(*args: Any) -> Any:
+        copied = memo[id(self)] = function(*args)  # before its state is copied, which may refer to the tokenizer
+        return copied
+
+    copied = copy.deepcopy(_Reduced((create, *rest)), memo)
+    copied.__dict__[ENGINE] = engine_of(self).copy_for(copied.__dict__.get("_tokenizer"))
     return copied
 
 

@@ -422,6 +422,15 @@ def test_bad_merges_raise_vocabulary_error(merges: list[tuple[int, int]], messag
         SequenceTokenizer.from_merges(merges, base_size=4)
 
 
+def test_longest_token_has_a_length_of_32_bits() -> None:
+    doubled = [(0, 0), *((i, i) for i in range(1, 31))]  # 2, 4, … 2**31 symbols
+    merges = [*doubled, (31, 30), *((i, 61 - i) for i in range(32, 62))]  # 2**31 + 2**30, … 2**32 - 1
+    tokenizer = SequenceTokenizer.from_merges(merges, base_size=1)
+    assert tokenizer.encode([0] * 7) == [2, 1, 0]
+    with pytest.raises(VocabularyError, match=r"a token of 4294967296 symbols is too long"):
+        SequenceTokenizer.from_merges([*merges, (62, 0)], base_size=1)
+
+
 def test_bad_base_size_raises_vocabulary_error() -> None:
     for size in (0, -1, (1 << 20) + 1, 1 << 80):
         with pytest.raises(VocabularyError, match="base_size"):

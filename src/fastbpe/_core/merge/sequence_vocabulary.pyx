@@ -13,7 +13,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
 from fastbpe._core.common.hash_lookups cimport is_far, pair_home, ranked_slot
-from fastbpe._core.common.hash_tables cimport MAX_RANKED_IDS, NO_KEY, NO_PAIR, NONE, RANKED_BITS
+from fastbpe._core.common.hash_tables cimport MAX_RANKED_IDS, NO_KEY, NO_PAIR, RANKED_BITS
 from fastbpe._core.common.hashing cimport table_bits
 from fastbpe._core.common.id_buffer cimport ids_reserve
 from fastbpe._core.common.memory cimport prefetch
@@ -37,7 +37,7 @@ cdef class SequenceVocabulary:
     merges: bytes – little-endian uint32 pairs (left id, right id), best first.
 
     Raises VocabularyError if base_size is 0, the bytes are not whole pairs, there are too many ids, a merge uses
-    an id that no earlier merge makes, a token has 2**32 - 1 symbols or more, a pair appears twice, or too many
+    an id that no earlier merge makes, a token has 2**32 symbols or more, a pair appears twice, or too many
     pairs share a position of the pair table.
     """
 
@@ -86,10 +86,10 @@ cdef class SequenceVocabulary:
                         f"merge {i - self.base_size}: ({left}, {right}) -> {i} names an id that no earlier merge makes"
                     )
                 length = <uint64_t> self.lengths[left] + self.lengths[right]
-                if length >= NONE:
+                if length >> 32:
                     raise VocabularyError(
                         f"merge {i - self.base_size}: a token of {length} symbols is too long; the limit is "
-                        "2**32 - 2"
+                        "2**32 - 1"
                     )
                 self.lengths[i] = <uint32_t> length
                 self.tables.max_token_bytes = max(self.tables.max_token_bytes, <uint32_t> length)
