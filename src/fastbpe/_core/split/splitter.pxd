@@ -27,7 +27,13 @@ cdef struct Ends:
     double deadline  # processor time of this thread until which RegexSplitter may work; 0: it has not begun
 
 
-cdef void ends_start_text(Ends* ends, const uint8_t* text) noexcept nogil
+cdef inline void ends_start_text(Ends* ends, const uint8_t* text) noexcept nogil:
+    """Begin to split a text: the limits on backtracking start anew."""
+    ends.text = text
+    ends.steps_over = 0
+    ends.deadline = 0
+
+
 cdef int ends_reserve(Ends* ends, size_t n_more) except -1 nogil
 cdef int ends_add(Ends* ends, size_t end) except -1 nogil
 cdef size_t n_pieces(const Ends* ends) noexcept nogil

@@ -39,13 +39,6 @@ def regex_limit_error(str pattern not None, size_t at):
     )
 
 
-cdef void ends_start_text(Ends* ends, const uint8_t* text) noexcept nogil:
-    """Begin to split a text: the limits on backtracking start anew."""
-    ends.text = text
-    ends.steps_over = 0
-    ends.deadline = 0
-
-
 cdef int ends_reserve(Ends* ends, size_t n_more) except -1 nogil:
     """Make space for n_more ends. The capacity doubles, so appending takes linear time."""
     cdef size_t wanted = ends.n + n_more, capacity
