@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.safe_cuts import last_safe_cut
 
-_TAIL_BYTES = 1 << 12  # bytes at the end of a text that are searched first
+_TAIL_BYTES = 1 << 12  # bytes before the last possible cut that are searched first: nearly always enough
 MAX_TOKEN_BYTES = 1 << 14  # longest special token: half of the window of `corpus.text_blocks`, which relies on it
-_MAX_TRIES = 16  # cuts to try, each after another search; in a row of special tokens, none may be good
+_MAX_TRIES = 16  # cuts to try, each before a special token; in a row of these, none may be good
 
 
 def make_cutter(
@@ -27,28 +27,35 @@ def make_cutter(
         return None
 
     def cut(data: bytes) -> int:
-        at = _last_cut(data, crossed)
+        # A token that begins in the last longest - 1 bytes may go on in the text that follows: no cut is there.
+        last = len(data) - longest + 1
         for _ in range(_MAX_TRIES):
-            # A token that begins in the last longest - 1 bytes may go on in the text that follows. A token of the
-            # text has the cut inside if it lies within the bytes below.
-            may_be_inside = len(data) - at < longest - 1 or any(
-                token in data[max(at - len(token) + 1, 0) : at + len(token) - 1] for token in tokens
-            )
-            if not at or not may_be_inside:
+            at = _last_cut(data, last, crossed)
+            if not at:
+                return 0
+            # A token of the text has the cut inside if it lies within these bytes.
+            around = [data.find(token, max(at - len(token) + 1, 0), at + len(token) - 1) for token in tokens]
+            last = min((begin for begin in around if begin >= 0), default=-1)
+            if last < 0:
                 return at
-            at = _last_cut(data[:at], crossed)
         return 0
 
     return cut
 
 
-def _last_cut(data: bytes, crossed: bytes | None) -> int:
-    """Return the result of last_safe_cut. Search only the end of the text first, which is nearly always enough.
+def _last_cut(data: bytes, last: int, crossed: bytes | None) -> int:
+    """Return the last safe cut at or before `last`, or 0. Search only the end of the text first.
 
     A cut of the end is one of the whole text: it depends on the characters next to it.
     """
-    start = max(len(data) - _TAIL_BYTES, 0)
-    while start < len(data) and data[start] & 0xC0 == 0x80:
-        start += 1
-    at = last_safe_cut(data[start:], crossed)
-    return start + at if at else last_safe_cut(data, crossed)
+    end = _next_character(data, max(last, 0) + 1)
+    start = _next_character(data, max(end - _TAIL_BYTES, 0))
+    at = last_safe_cut(data[start:end], crossed)
+    return start + at if at else last_safe_cut(data[:end], crossed)
+
+
+def _next_character(data: bytes, at: int) -> int:
+    """Return the first position at or after a position that is not inside a character."""
+    while at < len(data) and data[at] & 0xC0 == 0x80:
+        at += 1
+    return at

@@ -33,7 +33,9 @@ class BaseVocabulary:
             and all special tokens, old and new.
         kept_special_tokens: name → id – special tokens of the base that keep their ids.
         special_tokens_at_end: names – tokens that get the ids after the last merge, in this order.
-        names: texts of all special and added tokens, old and new, of a run with a base: no merge may produce one.
+        names: texts of all special and added tokens, old and new, of a run with a base: no merge may produce one,
+            although a normalizer of the base can join the parts of one. Empty without a base: texts are cut at
+            special tokens, and the finished model refuses a merge that counts made by hand lead to.
         moved: name → id – tokens of `special_tokens_at_end` that exist in the base, with their ids there.
         vocabulary: Vocabulary or None – vocabulary that cuts pieces into tokens of the base; None: pieces start as
             bytes.

@@ -46,6 +46,8 @@ def train_bytes(
         the base.
     """
     vocab_size = whole_number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
+    dev_texts = {} if run.parity is None or run.parity.dev is None else run.parity.dev
+    _check_are_pieces((*sources.values(), *dev_texts.values()))
     keywords = _with_options_of_counts(sources.values(), base, run.options)
     facts: dict[str, Any] = {}
     if base is None:
@@ -58,7 +60,6 @@ def train_bytes(
     if texts is not None:
         start = replace(start, texts=texts)
     reporter = run.reporter
-    dev_texts = {} if run.parity is None or run.parity.dev is None else run.parity.dev
     if all(isinstance(text, PieceCounts) for text in (*sources.values(), *dev_texts.values())):
         run.reading.check_unused()
     counted, n_files_left_out = all_counted(sources, start, options, run)
@@ -105,16 +106,9 @@ def train_bytes(
     return Tokenizer(start.extended(merges, options, report))
 
 
-def _with_options_of_counts(
-    sources: Iterable[Any], base: Tokenizer | None, options: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Add the pattern and the special tokens with which pieces were counted to the caller's options.
-
-    Raises TrainingError: the counts are of another mode, or of runs.
-    """
+def _check_are_pieces(sources: Iterable[Any]) -> None:
+    """Raise TrainingError if a source is counts of another mode, or of runs."""
     found = [source for source in sources if isinstance(source, PieceCounts)]
-    if not found:
-        return dict(options)
     if other := next((counts.mode for counts in found if counts.mode != "byte"), None):
         raise TrainingError(
             f'these counts were counted with mode="{other}"; pass mode="{other}", or leave mode= out'
@@ -125,9 +119,18 @@ def _with_options_of_counts(
             'pass also superwords="boundless". For runs of tokens, pass also superwords=Superwords(…) with the '
             "split pattern of superwords and the documents= with which they were counted"
         )
+
+
+def _with_options_of_counts(
+    sources: Iterable[Any], base: Tokenizer | None, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Add the first counts' pattern and special tokens to the caller's options, which come before them."""
+    first = next((source for source in sources if isinstance(source, PieceCounts)), None)
+    if first is None:
+        return dict(options)
     known = () if base is None else base.special_tokens
-    new = [name for name in found[0].special_tokens if name not in known]
-    return {"pattern": found[0].pattern, "special_tokens": new, **options}
+    new = [name for name in first.special_tokens if name not in known]
+    return {"pattern": first.pattern, "special_tokens": new, **options}
 
 
 def all_counted(
@@ -238,7 +241,7 @@ def _learn(
             base_ranks=byte_level_ranks() if options.ties == "huggingface" else None,
             base=start.vocabulary,
             n_base=n_base,
-            taken=[name.encode() for name in start.names],  # no merge may make these
+            taken=[name.encode() for name in start.names],
         )
         learner.learn(lambda n_ids: phase.reach(n_ids - n_base))
     if warns:

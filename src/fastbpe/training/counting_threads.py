@@ -241,7 +241,7 @@ class CountingThreads(Generic[C]):
             while (batch := self._queue.get()) is not None:
                 try:
                     counter = self._new_counter() if counter is None else counter
-                except Exception as error:  # the batch is lost with this thread, so the caller must get the error
+                except Exception as error:  # no memory: nobody counts the batch, so the caller gets the error
                     self._errors.append((batch.number, error))
                     clear_frames(error)
                 else:

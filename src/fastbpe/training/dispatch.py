@@ -131,9 +131,9 @@ def train(
             exist is then an error; pass `iter(list)` to have the strings treated as texts. In any other iterable,
             strings are texts.
             Counts are a mapping of pieces (str or bytes) to int, or `PieceCounts`, which also have a pattern and
-            special tokens. Pieces are not split again by `pattern`. In code-point and unigram mode, the mapping
-            is of sentences, and `PieceCounts` contain words (`count_pieces(mode=)`) and the options with which
-            they were counted.
+            special tokens. Pieces are not split again by `pattern`, nor normalized by `base`. In code-point and
+            unigram mode, the mapping is of sentences, and `PieceCounts` contain words (`count_pieces(mode=)`) and
+            the options with which they were counted.
             With mode="ids" the source is sequences: an iterable of lists, tuples, ranges or arrays of integers, an
             array of two dimensions (each row is a sequence) or of one (a single sequence), or a mapping of
             sequences to counts.

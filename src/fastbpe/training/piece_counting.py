@@ -189,6 +189,7 @@ def count_source(
         reading: how to read and count.
         reporter: gets the phase "counting".
         of_base: functions with which the base turns documents into pieces; None: only pattern and special tokens.
+            The pieces of a mapping are taken as they are.
     """
     if isinstance(source, PieceCounts):
         raise TrainingError("the source is counted already, so there is nothing to count; pass it to train")

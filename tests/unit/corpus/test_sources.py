@@ -203,6 +203,16 @@ def test_safe_cuts_never_split_a_special_token() -> None:
     assert cut(b"one two x yz a b c d e f g h") == len("one two x yz a b c d e")
 
 
+@pytest.mark.parametrize("n_words", [1, 50, 4_000])
+def test_safe_cut_before_a_special_token_of_many_words(n_words: int) -> None:
+    token = "<" + "a b " * n_words + ">"
+    cut = make_cutter(make_splitter(PATTERNS["gpt2"]), [token])
+    assert cut is not None
+    text = "one two " * 5_000
+    assert len(text) - len(token) - 4 <= cut(text.encode()) <= len(text) - len(token) + 1
+    assert cut((text + token).encode()) == cut((text + token[:-1]).encode()) == len(text) - 1
+
+
 def test_training_reads_every_kind_of_file_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = standard_library(60_000).replace("import os", "<a b>")
     options = {"vocab_size": 500, "special_tokens": ["<a b>", "f x in"], "progress": False}

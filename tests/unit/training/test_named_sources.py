@@ -216,6 +216,14 @@ def train(source: Any = TEXTS, **options: Any) -> Callable[[], Any]:
         (parity(dev={"en": ["a"]}), TrainingError, "dev= lacks 'de'"),
         (parity(dev={**TEXTS, "fr": ["a"]}), TrainingError, "dev= has 'fr', which is not a source"),
         (parity(dev={**TEXTS, "de": [""]}), TrainingError, "the dev text of 'de' contains no documents"),
+        (
+            train(
+                parity=Parity(dev=dict.fromkeys(TEXTS, fastbpe.count_pieces(["a b"], mode="codepoint"))),
+                pattern=None,
+            ),
+            TrainingError,
+            'were counted with mode="codepoint"',
+        ),
         (parity(dev=["a"]), TrainingError, "dev must be a dict of names to sources, .* not list"),
         (parity(ratio={"en": 1}), TrainingError, "ratio= lacks 'de'"),
         (parity(ratio={"en": 1, "de": 0}), TrainingError, "ratio of 'de' is 0: .* finite number above 0"),
