@@ -87,8 +87,8 @@ def search_tokens(
     """
     try:
         pattern = None if regex is None else re.compile(regex)
-    except re.error as error:
-        raise ValueError(f"regex {regex!r}: {error}") from None
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"regex {regex!r:.60}: {error}") from None
     if order not in _ORDERS:
         raise ValueError(choose_one_of("order", order, _ORDERS))
     if order == "rarest" and corpus is None:

@@ -109,6 +109,8 @@ def test_ids_without_a_token_are_left_out() -> None:
     ("options", "message"),
     [
         ({"regex": "("}, r"regex '\(': "),
+        ({"regex": "a{99999999999}"}, "the repetition number is too large"),
+        ({"regex": "(" * 9_999 + ")" * 9_999}, r"^regex .{60}: "),
         ({"order": "shortest"}, "order='shortest': choose"),
         ({"order": "rarest"}, "order='rarest' counts the tokens in a corpus"),
     ],
