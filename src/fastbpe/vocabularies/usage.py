@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -11,6 +12,8 @@ from fastbpe._utils.progress import Reporter
 from fastbpe.corpus.corpora import Corpus
 from fastbpe.vocabularies.material import Described, Kind, Material, cutter_of, decoded
 
+_CONTINUATION = bytes(range(0x80, 0xC0))  # bytes after the first of a character
+
 
 @dataclass
 class Usage:
@@ -18,7 +21,7 @@ class Usage:
 
     n_bytes: int – bytes of the corpus, as UTF-8.
     whole: id → number of occurrences, for tokens of whole characters.
-    runs: consecutive ids of parts of characters → number of occurrences.
+    runs: ids of parts of characters, up to the first place where a character ends → number of occurrences.
     """
 
     n_bytes: int = 0
@@ -42,26 +45,45 @@ def count_ids(tokenizer: Described, material: Material, corpus: Corpus, reporter
     reporter: gets the phase "counting".
     """
     usage = Usage()
-    partial = frozenset(partial_tokens(material))
+    missing = {i: _missing_bytes(material.tokens[i]) for i in partial_tokens(material)}
     with reporter.phase("counting", corpus.n_bytes, unit="B", unit_scale=True) as phase:
         for texts in corpus.batches(cutter_of(tokenizer)):
             n_bytes = utf8_size(texts)
             usage.n_bytes += n_bytes
             for ids in tokenizer.encode_ordinary_batch(texts):
-                _count(usage, ids, partial)
+                _count(usage, ids, missing)
             phase.update(n_bytes)
     return usage
 
 
-def _count(usage: Usage, ids: list[int], partial: frozenset[int]) -> None:
-    if partial.isdisjoint(ids):
+def _count(usage: Usage, ids: list[int], missing: Mapping[int, int]) -> None:
+    """Count the ids of a document. `missing` has the result of _missing_bytes for each part of a character."""
+    if missing.keys().isdisjoint(ids):
         usage.whole.update(ids)
         return
-    for is_partial, group in groupby(ids, partial.__contains__):
-        if is_partial:
-            usage.runs[tuple(group)] += 1
-        else:
+    for is_partial, group in groupby(ids, missing.__contains__):
+        if not is_partial:
             usage.whole.update(group)
+            continue
+        run: list[int] = []
+        n_missing = 0
+        for token_id in group:
+            run.append(token_id)
+            n_missing = missing[token_id] + (n_missing if missing[token_id] < 0 else 0)
+            if n_missing <= 0:
+                usage.runs[tuple(run)] += 1
+                run = []
+        if run:  # the vocabulary drops the other bytes of the character
+            usage.runs[tuple(run)] += 1
+
+
+def _missing_bytes(token: bytes) -> int:
+    """Return how many bytes its last character lacks; if it only continues a character, minus its length."""
+    following = len(token) - len(token.rstrip(_CONTINUATION))
+    if following == len(token):
+        return -following
+    first = token[-following - 1]
+    return (first >= 0xC0) + (first >= 0xE0) + (first >= 0xF0) - following
 
 
 def partial_tokens(material: Material) -> list[int]:

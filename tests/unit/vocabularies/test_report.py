@@ -219,6 +219,11 @@ def test_scripts_count_tokens_and_bytes_of_the_corpus() -> None:
     assert sum(row.n_tokens for row in report.scripts) == 262
 
 
+def test_each_character_of_bytes_counts_for_its_script() -> None:
+    rows = {row.script: row for row in vocabulary_report(ranks(pattern=None), ["漢слово字漢" * 9]).scripts}
+    assert {name: row.n_bytes for name, row in rows.items() if row.n_ids} == {"Han": 81, "Cyrillic": 90}
+
+
 def test_report_is_json_and_text() -> None:
     report = vocabulary_report(ranks("ab", "a1", special={"<end>": 300}), ["ab \n"])
     found = json.loads(json.dumps(report.to_dict()))
