@@ -322,7 +322,7 @@ def _checked(new_to_old: Iterable[int], n_old: int) -> array[int]:
         TypeError: an id is not an integer.
     """
     try:
-        packed = array("q", new_to_old)
+        packed = array("q", iter(new_to_old))  # iter: array() takes bytes for numbers in memory
     except OverflowError:
         raise ValueError(
             f"new_to_old contains a number that is not an old id: there are {n_old} old ids"

@@ -44,6 +44,10 @@ def test_arrays_are_inverse_to_each_other(id_map: IdMap) -> None:
     assert all(id_map.init_from[new] == (old,) for new, old in pairs)
 
 
+def test_bytes_are_numbers() -> None:
+    assert IdMap(9, bytes(range(8))).new_to_old.tolist() == [*range(8)]
+
+
 @pytest.mark.daily
 @given(id_maps())
 def test_inverse_turns_the_map_round(id_map: IdMap) -> None:
