@@ -51,6 +51,13 @@ def test_build_vocab_follows_merges_and_special_tokens() -> None:
     assert tokenizer._build_vocab() == {**{i: bytes([i]) for i in range(256)}, 256: b"hi", 257: b"<e>"}
 
 
+def test_merge_with_a_huge_id_raises_an_error() -> None:
+    tokenizer = minbpe.BasicTokenizer()
+    tokenizer.merges = {(104, 105): 1 << 40}
+    with pytest.raises(fastbpe.VocabularyError, match="the id 1099511627776: ids must be below 16777216"):
+        tokenizer.encode("hi")
+
+
 def test_compiled_pattern_is_the_pattern() -> None:
     tokenizer = minbpe.RegexTokenizer(r"\w+|\W+")
     assert tokenizer.compiled_pattern.findall("a b") == ["a", " ", "b"]

@@ -12,12 +12,12 @@ from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.merge.merge_piece import merge_alone, recover_merges
 from fastbpe._core.merge.table_builder import build_tables
-from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.merge.vocabulary import MAX_IDS, Vocabulary
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._utils.arguments import integer
-from fastbpe.errors import CheckError, TrainingError
+from fastbpe.errors import CheckError, TrainingError, VocabularyError
 from fastbpe.formats import atomic_files
 from fastbpe.formats.minbpe import model_text, parse, vocab_text
 from fastbpe.minbpe._minbpe_methods import Methods
@@ -180,7 +180,10 @@ class Tokenizer(Methods):
     def _tokens(self) -> list[bytes]:
         """Return the bytes of each ordinary id."""
         vocab = _vocab(self.merges, {})
-        return [vocab.get(token_id, b"") for token_id in range(max(vocab) + 1)]
+        last = max(vocab)
+        if last >= MAX_IDS:  # before a list of so many entries is made
+            raise VocabularyError(f"merges has the id {last}: ids must be below {MAX_IDS}")
+        return [vocab.get(token_id, b"") for token_id in range(last + 1)]
 
     def _splitting(self) -> str:
         """Return the pattern that splits text; "" if text is not split, even if a loaded file has a pattern."""
