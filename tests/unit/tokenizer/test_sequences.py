@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import gc
 import json
 import pickle
@@ -35,6 +36,8 @@ def train(source: Any, **options: Any) -> SequenceTokenizer:
         bytearray(b"\0\1\2\3"),
         memoryview(b"\3\2\1\0")[::-1],
         *(array(code, [0, 1, 2, 3]) for code in "bBhHiIlLqQ"),
+        (ctypes.c_int * 4)(0, 1, 2, 3),
+        (ctypes.c_int32.__ctype_be__ * 4)(0, 1, 2, 3),
     ],
     ids=lambda sequence: type(sequence).__name__ + getattr(sequence, "typecode", ""),
 )
@@ -53,6 +56,7 @@ def test_every_dtype_of_numpy_gives_the_same_ids() -> None:
             one = numpy.array([0, 1, 2, 3], dtype=numpy.dtype(code).newbyteorder(order))
             assert TOKENIZER.encode(one) == [5, 3], (code, order)
             assert TOKENIZER.encode(numpy.repeat(one, 3)[::3]) == [5, 3]
+            assert TOKENIZER.encode(memoryview(one)) == [5, 3]
             assert TOKENIZER.encode_batch(numpy.array([one, one[::-1]])) == [[5, 3], [3, 2, 1, 0]]
     assert TOKENIZER.encode(numpy.array([0, 1, 2, 3], dtype=object)) == [5, 3]
     assert TOKENIZER.encode([*numpy.arange(4)]) == [5, 3]

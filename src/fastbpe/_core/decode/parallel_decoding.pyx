@@ -314,7 +314,7 @@ cdef list next_batch(object iterator, size_t* n_ids):
     n_ids[0] = 0
     for ids in iterator:
         out.append(ids)
-        if type(ids) is list or type(ids) is tuple:
+        if _is_plain(ids):
             n_ids[0] += <size_t> PySequence_Fast_GET_SIZE(ids)
         if n_ids[0] >= BATCH_IDS or len(out) >= BATCH_TEXTS:
             break

@@ -9,7 +9,7 @@ from fastbpe._core.text.utf8_text cimport Text
 
 
 cdef enum:
-    UNITS_PER_ID = 3  # estimate for an array of ids: more ids than English has, fewer than some languages have
+    UNITS_PER_ARRAY_ID = 3  # estimate for an array of ids: more ids than English has, fewer than some languages have
 
 
 cdef struct Job:
