@@ -202,6 +202,11 @@ def test_id_without_a_token_raises_invalid_token_error(ids: Any) -> None:
         TOKENIZER.id_to_token(ids[-1])
 
 
+def test_bad_id_in_a_view_of_a_ctypes_array_raises_invalid_token_error() -> None:
+    with pytest.raises(InvalidTokenError, match="id 6 at position 1 is not a token"):
+        TOKENIZER.decode(memoryview((ctypes.c_int * 2)(0, 6)))  # type: ignore[arg-type]
+
+
 def test_ids_that_are_not_integers_raise_type_error() -> None:
     with pytest.raises(TypeError, match="ids must be integers: 'a' at position 1 is str"):
         TOKENIZER.decode([0, "a"])
