@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import contextlib
 import copy
+import ctypes
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -96,6 +97,8 @@ def test_any_sequence_of_integers_decodes_like_a_list(steps: list[dict[str, Any]
     for skip in (False, True):
         text = decoding.decode(ids, skip=skip)
         kinds: list[Any] = [tuple(ids), numpy.array(ids), array.array("H", ids), memoryview(numpy.array(ids))]
+        kinds += [memoryview(numpy.array(ids, dtype=dtype)) for dtype in ("<i4", ">i4", ">u8")]
+        kinds.append(memoryview((ctypes.c_long * len(ids))(*ids)))
         for kind in kinds:
             assert decoding.decode(kind, skip=skip) == text
             assert decoding.decode_batch([kind, kind], skip=skip) == [text] * 2

@@ -255,7 +255,8 @@ def test_batches_leave_the_garbage_collector_as_it_was(
 
 
 @pytest.mark.parametrize(
-    "method", ["encode_batch", "encode_ordinary_batch", "encode_batch_to_numpy", "count_batch"]
+    "method",
+    ["encode_batch", "encode_ordinary_batch", "encode_batch_to_numpy", "encode_batch_with_offsets", "count_batch"],
 )
 def test_single_text_as_batch_raises_type_error(code_tokenizer: Tokenizer, method: str) -> None:
     for text in ("abc", b"abc"):

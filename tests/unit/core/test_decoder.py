@@ -3,6 +3,8 @@
 import array
 import ctypes
 import random
+import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -97,6 +99,24 @@ def test_arrays_of_every_integer_type_and_stride_are_decoded(tokenizer: Tokenize
     assert tokenizer.decode(ids[::2]) == "ac"
     assert tokenizer.decode(ids[::-1]) == "dcba"
     assert tokenizer.decode(list(ids)) == "abcd"
+
+
+def test_batch_takes_few_large_arrays_from_a_generator_at_once(tokenizer: Tokenizer) -> None:
+    refs: list[weakref.ref[Any]] = []
+    n_alive = []
+
+    def new() -> Any:
+        made = np.full(1 << 20, 97, dtype="u4")
+        refs.append(weakref.ref(made))
+        return made
+
+    def arrays() -> Iterator[Any]:
+        for _ in range(8):
+            n_alive.append(sum(ref() is not None for ref in refs))
+            yield new()
+
+    assert [len(text) for text in tokenizer.decode_batch(arrays())] == [1 << 20] * 8
+    assert max(n_alive) <= 4
 
 
 def test_id_without_a_sequence_has_no_position_in_the_error(tokenizer: Tokenizer) -> None:

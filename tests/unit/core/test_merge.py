@@ -10,9 +10,12 @@ import pytest
 from fastbpe import Tokenizer, VocabularyError
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.merge.merge_long import merge_in_windows
-from fastbpe._core.merge.merge_piece import recover_merges
+from fastbpe._core.merge.merge_piece import recover_merges, symbol_makers
+from fastbpe._core.merge.merges_as_ranks import last_merges, left_apart
+from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
+from fastbpe._core.merge.spelling import base_symbols
 from fastbpe._core.merge.table_builder import build_tables
-from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.merge.vocabulary import SpelledSymbols, Vocabulary
 from fastbpe._core.split.splitter import Splitter
 from helpers.sampling import rounds
 from helpers.shared_data import BYTES, ranks_of, vocabulary
@@ -306,6 +309,64 @@ def test_invalid_merge_list_raises_vocabulary_error(merges: list[tuple[int, int,
     tokens = [*BYTES, b"ab"] if merges[0][2] != 258 else [*BYTES, b"ab", b"cd", b"", b"ef"]
     with pytest.raises(VocabularyError, match=message):
         Vocabulary(**build_tables(tokens, merges))
+
+
+@pytest.mark.parametrize(
+    ("merges", "message"),
+    [
+        ([[97, 98, 256], [97, -1, 256]], "merge 1: .97, -1. -> 256 names an id that is not a token, -1"),
+        ([(97, 98, 2**32)], "merge 0: .97, 98. -> 4294967296 names an id that is not a token, 4294967296"),
+        (b"12345", "merges: 5 bytes, not a multiple of 12"),
+    ],
+)
+def test_merges_that_are_not_triples_of_uint32_raise_vocabulary_error(merges: Any, message: str) -> None:
+    with pytest.raises(VocabularyError, match=message):
+        build_tables([*BYTES, b"ab"], merges)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"unknown_id": 2}, "the unknown token has the id 2, but there are only 2 ids"),
+        ({"tokens": bytes(4)}, "the vocabulary has 2 symbols, but 4 bytes"),
+        ({"byte_ids": [1] * 255 + [2]}, "the byte 0xff has the id 2, but there are only 2 ids"),
+        ({"byte_ids": [0]}, "byte_ids has 1 ids, not 256"),
+        ({"prefix": b"#" * 1000}, "a prefix of 1000 bytes and a suffix of 0 bytes: the limit of each is"),
+    ],
+)
+def test_options_of_characters_that_the_tables_contradict_are_refused(options: Any, message: str) -> None:
+    with pytest.raises(VocabularyError, match=message):
+        Vocabulary(**build_tables([b"a", b"b"], []), spelled=SpelledSymbols(**options))
+
+
+def test_characters_need_a_list_of_merges() -> None:
+    with pytest.raises(VocabularyError, match="needs its pairs in the table 'pairs', not 'pair_lines'"):
+        Vocabulary(**build_tables([b"a", b"b"]), spelled=SpelledSymbols())
+
+
+@pytest.mark.parametrize(
+    ("base_size", "merges", "message"),
+    [
+        (0, b"", "base_size=0, with 0 bytes"),
+        (2, b"12345", "base_size=2, with 5 bytes"),
+        (2**21, b"", "2097152 base symbols and 0 merges: the limit is 2097151"),
+    ],
+)
+def test_bad_sizes_of_a_sequence_vocabulary_are_refused(base_size: int, merges: bytes, message: str) -> None:
+    with pytest.raises(VocabularyError, match=message):
+        SequenceVocabulary(base_size, merges)
+
+
+def test_questions_that_a_vocabulary_has_no_answer_to_are_refused() -> None:
+    plain = Vocabulary(**build_tables([*BYTES]))
+    with pytest.raises(ValueError, match="byte-level, not of code points"):
+        symbol_makers(plain)
+    with pytest.raises(ValueError, match="not a vocabulary of characters"):
+        base_symbols(plain, b"a")
+    with pytest.raises(ValueError, match="id 256 is not a token"):
+        left_apart(plain, [256])
+    with pytest.raises(ValueError, match="merge 0 makes the id 256, which is not a token"):
+        last_merges(plain, array("I", [97, 98, 256]).tobytes())
 
 
 def test_packed_merges_may_lie_anywhere_in_memory() -> None:

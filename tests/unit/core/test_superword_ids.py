@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 import re
+from array import array
 
 import pytest
 
 from fastbpe import Tokenizer
-from fastbpe._core.cache.two_phases import superword_ids
+from fastbpe._core.cache.two_phases import TwoPhases, superword_ids
 from fastbpe._core.merge.table_builder import build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 
@@ -26,6 +27,14 @@ def found(tokens: list[bytes]) -> list[int]:
 def test_words_that_end_where_tokens_meet_are_not_inside_a_token() -> None:
     tokens = [b"a", b" ", b"", b"b", b" c", b"", b"  ", b"Z"]
     assert found(tokens) == []
+
+
+def test_superwords_may_only_name_ids_of_the_first_phase() -> None:
+    words = Vocabulary(**build_tables([b"a", b"b"]), drops_bytes=True)
+    with pytest.raises(ValueError, match="neighbours 1 and 2 of a superword: there are only 2 ids"):
+        TwoPhases(words, array("Q", [1 << 32 | 2]))
+    with pytest.raises(ValueError, match="id 2 in a superword: there are only 2 ids"):
+        TwoPhases(words, array("Q"), members=[1, 2])
 
 
 def test_random_tokens_give_the_ids_that_a_search_finds() -> None:

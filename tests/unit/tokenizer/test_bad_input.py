@@ -322,6 +322,14 @@ def test_errors_of_the_only_text_have_no_index(tokenizer: Tokenizer, text: Any) 
         assert "texts[0]" in str(caught.value) + str(getattr(caught.value, "__notes__", ""))
 
 
+@pytest.mark.parametrize("n_bytes", [1, 300_000])
+def test_error_of_the_only_counted_text_has_no_index(tokenizer: Tokenizer, n_bytes: int) -> None:
+    for options in ({}, {"max_tokens": 5}, {"num_threads": 2}):
+        with pytest.raises(ValueError, match="text is not UTF-8") as caught:
+            tokenizer.count(b"\xff" * n_bytes, **options)  # type: ignore[arg-type]
+        assert not getattr(caught.value, "__notes__", None)
+
+
 @pytest.mark.parametrize("wrong", [3, b"a", ["a"]])
 def test_verify_text_of_wrong_type_is_refused_before_writing(
     tokenizer: Tokenizer, tmp_path: Path, wrong: Any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import gc
 import json
 import pickle
@@ -35,6 +36,8 @@ def train(source: Any, **options: Any) -> SequenceTokenizer:
         bytearray(b"\0\1\2\3"),
         memoryview(b"\3\2\1\0")[::-1],
         *(array(code, [0, 1, 2, 3]) for code in "bBhHiIlLqQ"),
+        (ctypes.c_int * 4)(0, 1, 2, 3),
+        (ctypes.c_int32.__ctype_be__ * 4)(0, 1, 2, 3),
     ],
     ids=lambda sequence: type(sequence).__name__ + getattr(sequence, "typecode", ""),
 )
@@ -53,6 +56,7 @@ def test_every_dtype_of_numpy_gives_the_same_ids() -> None:
             one = numpy.array([0, 1, 2, 3], dtype=numpy.dtype(code).newbyteorder(order))
             assert TOKENIZER.encode(one) == [5, 3], (code, order)
             assert TOKENIZER.encode(numpy.repeat(one, 3)[::3]) == [5, 3]
+            assert TOKENIZER.encode(memoryview(one)) == [5, 3]
             assert TOKENIZER.encode_batch(numpy.array([one, one[::-1]])) == [[5, 3], [3, 2, 1, 0]]
     assert TOKENIZER.encode(numpy.array([0, 1, 2, 3], dtype=object)) == [5, 3]
     assert TOKENIZER.encode([*numpy.arange(4)]) == [5, 3]
@@ -196,6 +200,11 @@ def test_id_without_a_token_raises_invalid_token_error(ids: Any) -> None:
         TOKENIZER.decode_batch([[0], ids])
     with pytest.raises(InvalidTokenError, match=r"^id \S+ is not a token .*have the ids 0 to 5\)$"):
         TOKENIZER.id_to_token(ids[-1])
+
+
+def test_bad_id_in_a_view_of_a_ctypes_array_raises_invalid_token_error() -> None:
+    with pytest.raises(InvalidTokenError, match="id 6 at position 1 is not a token"):
+        TOKENIZER.decode(memoryview((ctypes.c_int * 2)(0, 6)))  # type: ignore[arg-type]
 
 
 def test_ids_that_are_not_integers_raise_type_error() -> None:

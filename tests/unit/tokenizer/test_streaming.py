@@ -131,6 +131,7 @@ def test_errors_option_is_applied() -> None:
     stream.push(0xC3)
     with pytest.raises(UnicodeDecodeError):
         stream.finish()
+    assert stream.push(0xA9) == "é"  # the byte still waited
 
 
 def _replace_object(error: UnicodeError) -> tuple[str, int]:

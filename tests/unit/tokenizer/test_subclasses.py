@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import enum
 import pickle
 from collections.abc import Callable
@@ -190,6 +191,15 @@ def test_empty_and_object_arrays_are_decoded() -> None:
             tokenizer.decode(ids.astype(object))
     with pytest.raises(TypeError):
         tokenizer.decode(numpy.array([[1, 2]], dtype=object))
+
+
+def test_unknown_ids_in_an_array_of_any_layout_are_skipped_or_replaced() -> None:
+    tokenizer = byte_tokenizer()
+    swapped = numpy.array([999, 97, -1, 98, 999], dtype=numpy.dtype("i4").newbyteorder())
+    for ids in (swapped, memoryview(swapped), memoryview(swapped.repeat(2))[::2], (ctypes.c_int * 5)(*swapped)):
+        assert tokenizer.decode(ids, unknown_ids="skip") == "ab"
+        assert tokenizer.decode(ids, unknown_ids="replace") == "\ufffda\ufffdb\ufffd"
+    assert tokenizer.decode(memoryview(swapped[:0])) == ""
 
 
 # Numbers.

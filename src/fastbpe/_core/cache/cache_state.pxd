@@ -12,7 +12,7 @@ cdef enum:
 
 cdef extern from "simd/entries.h" nogil:
     ctypedef struct Entry "fb_entry":
-        # Entry of the first table, for a piece of up to 15 bytes. The key is the piece itself, zero-padded, with
+        # Entry of the first table, for a piece of 1 to 15 bytes. The key is the piece itself, zero-padded, with
         # its length in the last byte: exact, and never all zeros.
         uint64_t low
         uint64_t high
@@ -21,7 +21,7 @@ cdef extern from "simd/entries.h" nogil:
 
     ctypedef struct Probe "fb_probe":
         # A piece that is being looked up.
-        uint64_t low  # key; for a piece without a key: its hash (0: not hashed)
+        uint64_t low  # key; for a piece in long_ones: its hash
         uint64_t high  # key; for a piece without a key: all ones
         Entry* line  # home line of the key
 

@@ -12,10 +12,7 @@ from fastbpe._core.merge.vocabulary cimport Tables
 
 
 cdef inline bint may_defer(const Tables* tables, size_t length) noexcept nogil:
-    """Tell whether a new piece of this length in bytes can be merged in a batch.
-
-    The limit is MAX_PIECE_BYTES. The vocabulary must be ranked; a vocabulary without byte_keys is not.
-    """
+    """Tell whether merge_batch() can merge a new piece of this length in bytes. Only ranked tables have byte_keys."""
     return length <= MAX_PIECE_BYTES and tables.byte_keys != NULL
 
 

@@ -136,7 +136,7 @@ cdef int probe_group(
     cdef size_t i, n_long, tail, n_inside = n_pieces
     cdef LongSlot* slot
     cdef uint64_t hash
-    if is_full(cache):
+    if is_full(cache):  # the only place where the table may move: probes point into it
         grow_entries(cache)
     if (ends[n_pieces - 1] & ~UNMATCHED) + 16 <= n:
         n_long = _probe(cache, data, start, ends, 0, n_pieces, 0)
@@ -187,7 +187,6 @@ cdef size_t _probe_long(Cache* cache, const uint8_t* piece, size_t length, size_
     cdef Probe* probe = &cache.probes[i]
     probe.line = cache.entries  # any line: it is read, but cannot match because no key has the length 255
     probe.high = ~<uint64_t> 0
-    probe.low = 0
     if length <= MAX_CACHED_BYTES and cache.n_slots:
         probe.low = long_hash(cache, piece, length)
         prefetch(slot_of(cache, probe.low))
@@ -268,7 +267,7 @@ cdef int _append_long(
     if length > MAX_CACHED_BYTES:
         settle(cache, tables, out)  # now, because filling the gaps later would move the many ids of this piece
         return encode_piece(tables, piece, length, out)
-    hash = long_hash(cache, piece, length)
+    hash = long_hash(cache, piece, length)  # again: without slots, _probe_long() did not compute it
     if cache.n_long:
         slot = find_long(cache, hash, piece, length)
         if slot.hash:

@@ -1,4 +1,4 @@
-"""Keys of 16 bytes for pieces of up to 15: the piece, zero-padded, with its length in the last byte.
+"""Keys of 16 bytes for pieces of 1 to 15: the piece, zero-padded, with its length in the last byte.
 
 A key is exact and never 0.
 """

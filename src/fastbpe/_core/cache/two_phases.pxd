@@ -19,7 +19,7 @@ cdef struct Phases:
 
 
 cdef class TwoPhases:
-    cdef readonly Vocabulary words
+    cdef Vocabulary words
     cdef readonly Vocabulary superwords
     cdef readonly bint joins_pieces
     cdef Phases phases

@@ -30,7 +30,7 @@ cdef inline size_t ranked_slot(const uint64_t* slots, uint32_t shift, uint32_t l
 cdef inline bint is_far(size_t slot, size_t home, size_t mask) noexcept nogil:
     """Tell whether a slot is so far from its home slot that the run of full slots between them exceeds MAX_RUN.
 
-    Counts whole lines, from the start of the home line to the end of the slot's line, so up to LINE slots too many.
+    Counts whole lines, from the start of the home line to the end of the slot's line: fewer than 2 * LINE slots too many.
     """
     return ((slot | (LINE - 1)) - (home & ~<size_t> (LINE - 1))) & mask > MAX_RUN + LINE
 

@@ -38,7 +38,7 @@ cdef inline uint64_t hash_bytes(const uint8_t* p, size_t n, uint64_t seed) noexc
 
     Up to 16 bytes, the size of nearly all pieces, take two loads, which may overlap, and no loop. The seed enters
     before the first byte, so nobody who does not know it can choose bytes that collide. Tables that are stored in
-    files use seed 0.
+    files use seed 0; a big-endian processor, whose hashes differ, builds its own (see formats.native).
     """
     cdef uint64_t a, b, h = n * GOLDEN_RATIO + seed
     if n >= 8:

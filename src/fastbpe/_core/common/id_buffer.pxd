@@ -1,7 +1,9 @@
 from libc.stdint cimport uint32_t
 
 cdef enum:
-    HUGE_PAGES_FROM_ESTIMATE = 1 << 25  # ids: capacity from which ids_expect() asks for huge pages
+    # Capacity in ids from which ids_expect() asks for huge pages: higher than HUGE_PAGES_FROM_IDS, because most of an
+    # estimate may stay unused.
+    HUGE_PAGES_FROM_ESTIMATE = 1 << 25
 
 
 cdef struct Ids:

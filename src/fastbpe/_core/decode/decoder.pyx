@@ -46,9 +46,6 @@ cdef enum:
     BLOCK_BYTES = 1 << 14  # working space for UTF-8 that is decoded into a str
     THREADS_IDS = 1 << 17  # smallest number of ids for which waking other threads pays
 
-# Threads may read ints while another thread holds the GIL for them. This works in CPython, where an int is plain
-# memory that never moves.
-cdef bint SHARES_GIL = sys.implementation.name == "cpython"
 cdef str _REPLACE = sys.intern("replace")
 
 
@@ -214,7 +211,7 @@ cdef class Decoder(IdReader):
         if num_threads is not None:
             usable_threads(num_threads)  # raises ValueError, even if the ids are few
         if (type(ids) is list or type(ids) is tuple) and PySequence_Fast_GET_SIZE(ids) >= THREADS_IDS:
-            n_threads = _threads(num_threads)
+            n_threads = usable_threads(num_threads)
             text = None if n_threads == 1 else self._long_text(ids, handler, n_threads, firsts)
             if text is not None:
                 return text
@@ -258,7 +255,7 @@ cdef class Decoder(IdReader):
         cdef int unknown = unknown_rule(unknown_ids)
         cdef list out = [], texts
         cdef size_t n_ids
-        cdef int n_threads = _threads(num_threads)
+        cdef int n_threads = usable_threads(num_threads)
         iterator = iter(batch)
         hide(out)  # must be unreachable while it contains strs that are not filled
         while texts := next_batch(iterator, &n_ids):
@@ -466,12 +463,6 @@ cdef bytes _handler(object errors):
     if not isinstance(errors, str):
         raise TypeError(f"errors must be str, not {type(errors).__name__}")
     return plain(errors).encode()
-
-
-cdef int _threads(object num_threads) except -1:
-    """Return the number of threads for num_threads=; 1 if this Python cannot share the GIL for reading ints."""
-    cdef int n_threads = usable_threads(num_threads)
-    return n_threads if SHARES_GIL else 1
 
 
 cdef str _new_text(const Sums* sums, uint8_t** data, size_t* width):

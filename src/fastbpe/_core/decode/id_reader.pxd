@@ -27,6 +27,7 @@ cdef class IdReader:
     cdef int _read(self, object ids, Ids* out, Sums* sums, int unknown) except -1
     cdef int _read_items(self, object items, Ids* out, Sums* sums, int unknown) except -1
     cdef int _read_buffer(self, object ids, Ids* out, Sums* sums, int unknown) except -1
+    cdef void _add_replacement(self, Ids* out, Sums* sums) noexcept nogil
 
 
 cdef int unknown_rule(object unknown_ids) except -1

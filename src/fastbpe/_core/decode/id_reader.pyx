@@ -145,9 +145,9 @@ cdef class IdReader:
                     raise self._unknown(item, at)
                 if unknown == SKIP:
                     n_skipped += 1
-                    continue
-                value = self._n_ids
-                slot_add(self._slots, <uint64_t> self._n_ids + 1, <uint64_t> value, sums)
+                else:
+                    self._add_replacement(out, sums)
+                continue
             out.items[out.n] = <uint32_t> value
             out.n += 1
 
@@ -160,13 +160,16 @@ cdef class IdReader:
         cdef bytes code
         cdef bint is_signed, swapped
         cdef uint64_t bad
+        cdef size_t at = 0, n
         try:
             PyObject_GetBuffer(ids, &view, PyBUF_STRIDES | PyBUF_FORMAT)
         except ValueError as error:  # for example an array of dates
             raise TypeError(f"ids must be integers in one dimension: {error}") from None
         try:
             code = view.format if view.format != NULL else b"B"
-            if view.ndim == 1 and (not view.shape[0] or code == b"O"):  # numpy.array([]) contains floats
+            if view.ndim == 1 and not view.shape[0]:  # numpy.array([]) contains floats
+                return 0
+            if view.ndim == 1 and code == b"O":
                 return self._read_items(list(ids), out, sums, unknown)
             if view.ndim != 1 or code.lstrip(b"@=<>!") not in _INTEGERS:
                 raise TypeError(
@@ -174,18 +177,26 @@ cdef class IdReader:
                     f"{code.decode()!r:.60} (a type code of the module struct)"
                 )
             is_signed, swapped = code.islower(), code[:1] in _SWAPPED
-            ids_reserve(out, <size_t> view.shape[0])
+            n = <size_t> view.shape[0]
+            ids_reserve(out, n)
             with nogil:
-                bad = read_array(&view, is_signed, swapped, self._slots, self._n_ids, out, sums)
-            if out.n == <size_t> view.shape[0]:
-                return 0
-            if unknown == RAISE:
-                raise self._unknown(<int64_t> bad if is_signed else bad, out.n)
+                bad = read_array(&view, is_signed, swapped, self._slots, self._n_ids, &at, out, sums)
+                while at < n and unknown != RAISE:
+                    at += 1
+                    if unknown == REPLACE:
+                        self._add_replacement(out, sums)
+                    read_array(&view, is_signed, swapped, self._slots, self._n_ids, &at, out, sums)
+            if at < n:
+                raise self._unknown(<int64_t> bad if is_signed else bad, at)
+            return 0
         finally:
             PyBuffer_Release(&view)
-        out.n = 0
-        memset(sums, 0, sizeof(Sums))
-        return self._read_items(list(ids), out, sums, unknown)
+
+    cdef void _add_replacement(self, Ids* out, Sums* sums) noexcept nogil:
+        """Append the id of U+FFFD. Requires: space for it."""
+        slot_add(self._slots, <uint64_t> self._n_ids + 1, self._n_ids, sums)
+        out.items[out.n] = self._n_ids
+        out.n += 1
 
 
 _INTEGERS = frozenset(bytes([code]) for code in b"bBhHiIlLqQnN")  # lower case: signed

@@ -24,6 +24,7 @@ from fastbpe._core.decode.token_slots cimport (
     NOT_ASCII, Beginning, Sums, TokenSlot, copy_tokens, decode_tokens, read_ints, slot_add, slot_token,
 )
 
+from operator import length_hint
 from time import sleep
 
 from fastbpe._utils.threads import start_beside, usable_cores
@@ -311,11 +312,14 @@ cdef list next_batch(object iterator, size_t* n_ids):
     n_ids: receives the number of ids in the lists and tuples among them.
     """
     cdef list out = []
+    cdef size_t n_others = 0  # ids in the other sequences, as far as they tell
     n_ids[0] = 0
     for ids in iterator:
         out.append(ids)
-        if type(ids) is list or type(ids) is tuple:
+        if _is_plain(ids):
             n_ids[0] += <size_t> PySequence_Fast_GET_SIZE(ids)
-        if n_ids[0] >= BATCH_IDS or len(out) >= BATCH_TEXTS:
+        else:
+            n_others += <size_t> length_hint(ids)
+        if n_ids[0] + n_others >= BATCH_IDS or len(out) >= BATCH_TEXTS:
             break
     return out

@@ -144,6 +144,8 @@ cdef class StreamDecoder:
     def finish(self):
         """Return the text of the bytes that are still waiting. The next `push` begins a new text.
 
+        An error leaves the stream unchanged: the bytes still wait.
+
         >>> from fastbpe import Tokenizer
         >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
         >>> stream.push(0xC3), stream.finish()

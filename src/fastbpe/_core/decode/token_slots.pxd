@@ -59,7 +59,7 @@ cdef void read_ints(
 ) noexcept nogil
 cdef uint64_t read_array(
     const Py_buffer* view, bint is_signed, bint swapped, const TokenSlot* slots, uint64_t n_ids,
-    Ids* out, Sums* sums,
+    size_t* at, Ids* out, Sums* sums,
 ) noexcept nogil
 cdef uint8_t* copy_tokens(
     const TokenSlot* slots, const Ids* ids, size_t* at, uint8_t* to, const uint8_t* end

@@ -17,19 +17,15 @@ cdef extern from *:
        exact int. */
     static inline uint32_t fastbpe_small_int(PyObject* item)
     {
-    #if defined(CYTHON_COMPILING_IN_CPYTHON) && CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030C0000
+    #if PY_VERSION_HEX >= 0x030C0000
         const PyLongObject* number = (const PyLongObject*)item;
         if (!PyUnstable_Long_IsCompact(number))
             return UINT32_MAX;
         Py_ssize_t value = PyUnstable_Long_CompactValue(number);
         return value < 0 ? UINT32_MAX : (uint32_t)value;
-    #elif defined(CYTHON_COMPILING_IN_CPYTHON) && CYTHON_COMPILING_IN_CPYTHON
+    #else
         Py_ssize_t n_digits = Py_SIZE(item);
         return n_digits == 1 ? (uint32_t)((PyLongObject*)item)->ob_digit[0] : n_digits ? UINT32_MAX : 0;
-    #else
-        int overflow;
-        long value = PyLong_AsLongAndOverflow(item, &overflow);
-        return overflow || value < 0 || value >= (long)INT32_MAX ? UINT32_MAX : (uint32_t)value;
     #endif
     }
 
@@ -93,8 +89,8 @@ cdef void read_ints(
 
     Stops at the end, or at the first item that is not an exact int, or is not a token.
 
-    Requires: some thread holds the GIL and no other Python code runs. This may be another thread (see
-        decoder.SHARES_GIL).
+    Requires: some thread holds the GIL and no other Python code runs. This may be another thread, because an int is
+        plain memory that never moves.
     """
     cdef size_t i = out.n
     cdef uint32_t* to = out.items
@@ -121,31 +117,33 @@ cdef void read_ints(
 
 cdef uint64_t read_array(
     const Py_buffer* view, bint is_signed, bint swapped, const TokenSlot* slots, uint64_t n_ids,
-    Ids* out, Sums* sums,
+    size_t* at, Ids* out, Sums* sums,
 ) noexcept nogil:
-    """Read all items of a one-dimensional array of integers, and add their tokens to the sums.
+    """Read items of a one-dimensional array of integers, starting at index at[0], and add their tokens to the sums.
 
     is_signed: the items have a sign. swapped: their byte order is not the machine's.
     slots, n_ids: the decoder's table.
-
-    Stops at the first item that is not a token and returns it; out.n is then its index, and the sums are unchanged.
-    Requires: out.n == 0, and space for all items in `out`.
+    at: advanced to the end of the array, or to the first item that is not a token, which is then returned.
+    out: the ids are appended to it. Requires: space for all items.
     """
-    cdef size_t i, n = <size_t> view.shape[0]
-    cdef const char* at = <const char*> view.buf
+    cdef size_t i = at[0], n = <size_t> view.shape[0]
     cdef Py_ssize_t step = view.itemsize if view.strides == NULL else view.strides[0]  # ctypes provides none
+    cdef const char* item = <const char*> view.buf + <Py_ssize_t> i * step
+    cdef uint32_t* to = out.items + out.n
     cdef uint64_t value = 0
     cdef Sums local = sums[0]
-    for i in range(n):
-        value = _load(at, view.itemsize, is_signed, swapped)
+    while i < n:
+        value = _load(item, view.itemsize, is_signed, swapped)
         if not slot_add(slots, n_ids, value, &local):
-            out.n = i
-            return value
-        out.items[i] = <uint32_t> value
-        at += step
-    out.n = n
+            break
+        to[0] = <uint32_t> value
+        to += 1
+        item += step
+        i += 1
+    at[0] = i
+    out.n = <size_t> (to - out.items)
     sums[0] = local
-    return 0
+    return value
 
 
 cdef inline uint64_t _load(const char* at, Py_ssize_t n_bytes, bint is_signed, bint swapped) noexcept nogil:

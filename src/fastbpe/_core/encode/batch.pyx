@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_free
 from fastbpe._core.common.python cimport PyErr_CheckSignals
 from fastbpe._core.encode.one_text cimport append_text, check_threads, count_text, n_threads_of
-from fastbpe._core.encode.parallel_encoding cimport UNITS_PER_ID, Jobs
+from fastbpe._core.encode.parallel_encoding cimport UNITS_PER_ARRAY_ID, Jobs
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.encode.short_texts cimport is_short, short_list_by
@@ -143,7 +143,7 @@ cdef int _append_batch(
         jobs.add_counts(n_ids)
         return 0
     if not has_capacity:
-        ids_expect(ids, n_units // UNITS_PER_ID)
+        ids_expect(ids, n_units // UNITS_PER_ARRAY_ID)
     scratch = pipeline.pool.take()
     own, scratch.ids = scratch.ids, ids[0]  # write the ids where they will stay, without a copy
     try:

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_free
 from fastbpe._core.encode.encoder cimport Encoder
 from fastbpe._core.encode.one_text cimport THREADS_FROM_UNITS, check_threads, n_threads_of
-from fastbpe._core.encode.parallel_encoding cimport UNITS_PER_ID, Jobs
+from fastbpe._core.encode.parallel_encoding cimport UNITS_PER_ARRAY_ID, Jobs
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.ids.id_lists cimport Array, ids_array, int64_array, take_spare
@@ -23,6 +23,7 @@ from fastbpe._core.text.utf8_text cimport Text
 
 cdef enum:
     SIZE_STEP = 1 << 16  # sizes are rounded up to this, so most blocks of a file can reuse the last block's memory
+    BATCH_ROWS = 1 << 16  # rows whose views are made at once
 
 
 def encode_texts(Encoder encoder not None, texts, int num_threads):
@@ -94,7 +95,7 @@ cdef _encode_block(Encoder encoder, size_t n_units, size_t n_texts, JsonLines li
     try:
         with nogil:
             if not has_capacity:
-                ids_expect(&scratch.ids, n_units // UNITS_PER_ID)
+                ids_expect(&scratch.ids, n_units // UNITS_PER_ARRAY_ID)
             if lines is None:
                 n_done = _append_separated(pipeline, separated, scratch, offset, &n_bytes)
             else:
@@ -154,10 +155,6 @@ cdef Py_ssize_t _append_lines(
     return <Py_ssize_t> n_lines
 
 
-cdef enum:
-    BATCH_ROWS = 1 << 16  # rows whose views are made at once
-
-
 def encode_rows(Encoder encoder not None, TextRows rows not None, allowed_special, disallowed_special, num_threads):
     """Encode rows; return (uint32 ids of all rows end to end, int64 offsets into them: one more than rows).
 
@@ -176,7 +173,7 @@ def encode_rows(Encoder encoder not None, TextRows rows not None, allowed_specia
         for first in range(0, n, BATCH_ROWS):
             last = min(first + BATCH_ROWS, n)
             jobs = Jobs(pipeline, [], allowed, disallowed, counting=False, rows=rows, first_row=first, last_row=last)
-            if jobs.max_ids < THREADS_FROM_UNITS:  # it is about the number of bytes
+            if jobs.max_ids < THREADS_FROM_UNITS:  # about the number of bytes: so few that signals can wait
                 jobs.run_alone(&ids, False)
             else:
                 jobs.run_into(&ids, False, n_threads_of(pipeline, jobs.max_ids, num_threads))

@@ -11,7 +11,9 @@ from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized
 cdef int merge_characters_with_spans(
     const Tables* tables, Widths widths, uint32_t fused, const uint8_t* data, size_t n, size_t start, Scratch* scratch
 ) except -1 nogil
-cdef int add_bytes_with_spans(const uint32_t* ids, const uint8_t* data, size_t n, size_t at, Scratch* scratch) except -1 nogil
+cdef int add_bytes_with_spans(
+    const uint32_t* ids, const uint8_t* data, size_t n, size_t at, Scratch* scratch
+) except -1 nogil
 cdef void spans_at_offsets(Spans* spans, size_t first, const Normalized* normalized) noexcept nogil
 cdef void spans_at_sources(Spans* spans, size_t first, const Places* places, size_t n) noexcept nogil
 cdef void spans_as_tokenizers(

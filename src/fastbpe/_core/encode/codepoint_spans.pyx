@@ -66,7 +66,9 @@ cdef int merge_characters_with_spans(
     return 0
 
 
-cdef int add_bytes_with_spans(const uint32_t* ids, const uint8_t* data, size_t n, size_t at, Scratch* scratch) except -1 nogil:
+cdef int add_bytes_with_spans(
+    const uint32_t* ids, const uint8_t* data, size_t n, size_t at, Scratch* scratch
+) except -1 nogil:
     """Append the ids of n bytes from data[at] on, and any spans wanted. Only the last span is not empty.
 
     data: the whole normalized text, not a part at scratch.base.

@@ -329,7 +329,7 @@ cdef inline size_t _character_bytes(const Text* text, size_t place, size_t* behi
         return 1
     if c < 0x800:
         return 2
-    if c >> 11 == 0x1B and place + 1 < text.n and _is_inside(text, place + 1):
+    if c >> 11 == 0x1B and _is_inside(text, place + 1):
         behind[0] = place + 2
         return 4
     return 3 if c < 0x10000 else 4

@@ -6,7 +6,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from fastbpe._utils.batches import items_in
+from fastbpe._utils.batches import OneText, items_in
 from fastbpe._core.cache.two_phases cimport TwoPhases
 from fastbpe._core.common.atomics cimport is_set, set_flag
 from fastbpe._core.common.python cimport PyErr_CheckSignals
@@ -269,7 +269,7 @@ cdef class Encoder:
         if max_tokens is not None:
             return self._count_up_to(text, max_tokens)
         if may_use:
-            return (<int64_t*> counts_of_texts(pipeline, (text,), num_threads)._items)[0]
+            return (<int64_t*> counts_of_texts(pipeline, OneText((text,)), num_threads)._items)[0]
         scratch = pipeline.pool.take()
         try:
             return count_text(pipeline, text, scratch)

@@ -376,10 +376,10 @@ def changed_pieces(Splitter splitter not None, Stage stages not None, str text n
     cdef size_t at = 0, i, end, begin = 0
     cdef list out = [], places, characters
     memset(&staged, 0, sizeof(staged))
-    utf8_of(text, &utf8)
+    staged.traces = True
     try:
+        utf8_of(text, &utf8)
         ends.text = utf8.data
-        staged.traces = True
         staged.n_first = fb_char_bytes(utf8.data[0]) if is_first and utf8.n else 0
         with nogil:
             while at < utf8.n:

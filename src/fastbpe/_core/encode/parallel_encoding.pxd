@@ -9,7 +9,7 @@ from fastbpe._core.text.utf8_text cimport Text
 
 
 cdef enum:
-    UNITS_PER_ID = 3  # estimate for an array of ids: more ids than English has, fewer than some languages have
+    UNITS_PER_ARRAY_ID = 3  # estimate for an array of ids: more ids than English has, fewer than some languages have
 
 
 cdef struct Job:
@@ -38,11 +38,11 @@ cdef class Jobs:
     cdef list _owners  # objects that keep the memory of the texts alive
     cdef Text* _texts
     cdef size_t _n_texts
-    cdef readonly size_t max_ids  # estimate of the number of ids of all texts; rarely exceeded
+    cdef size_t max_ids  # estimate of the number of ids of all texts; rarely exceeded
     cdef size_t* _counts  # by text: number of ids; 0 for texts in parts
     cdef Ids _arena  # ids of all jobs, for lists
     cdef Job* _jobs
-    cdef readonly size_t n_jobs
+    cdef size_t n_jobs
     cdef size_t _capacity  # capacity of _jobs
     cdef size_t _next  # atomic: index of the next job to take
     cdef int _stopped  # atomic: 1: start no more jobs

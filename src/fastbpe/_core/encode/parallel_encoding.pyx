@@ -200,7 +200,7 @@ cdef class Jobs:
         try:
             with nogil:
                 if not has_capacity:
-                    ids_expect(&scratch.ids, self.max_ids // UNITS_PER_ID)
+                    ids_expect(&scratch.ids, self.max_ids // UNITS_PER_ARRAY_ID)
                 self._do_texts(0, self._n_texts, scratch)
         finally:
             out[0], scratch.ids = scratch.ids, own

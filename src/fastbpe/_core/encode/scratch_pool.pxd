@@ -76,7 +76,7 @@ cdef struct Kept:
 cdef class ScratchPool:
     cdef Vocabulary _vocabulary
     cdef TwoPhases _phases
-    cdef readonly size_t cache_bytes
+    cdef size_t cache_bytes
     cdef uint64_t _seed  # secret seed of the caches' hashes
     cdef Kept _kept
     cdef bint _is_listed

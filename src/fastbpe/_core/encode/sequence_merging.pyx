@@ -9,9 +9,10 @@ token where they overlap, the whole sequence is merged at once.
 
 cimport cython
 from libc.stdint cimport int64_t, uint32_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy
 
+from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_free, ids_reserve
 from fastbpe._core.common.interrupts cimport Watch, check_signals
 from fastbpe._core.ids.id_lists cimport Array, hide, ids_array, ids_list, int64_array, show_all
@@ -100,7 +101,7 @@ cdef class Merged:
 
     cdef int _merge_all(self, Sequences sequences, size_t first, size_t last) except -1 nogil:
         cdef size_t i, start
-        sequence_ends_reserve(&self._ends, last - first)
+        _reserve_ends(&self._ends, last - first)
         for i in range(first, last):
             start = sequence_start(sequences, i)
             self._merge(sequences, start, sequences.ends[i])
@@ -126,7 +127,7 @@ cdef class Merged:
         """Append the ids of a job of whole sequences."""
         cdef size_t before = self._ids.n, i
         self._copy(&job._ids, 0)
-        sequence_ends_reserve(&self._ends, job._ends.n)
+        _reserve_ends(&self._ends, job._ends.n)
         for i in range(job._ends.n):
             self._ends.items[self._ends.n + i] = before + job._ends.items[i]
         self._ends.n += job._ends.n
@@ -171,7 +172,7 @@ cdef class Merged:
 
     def end_parts(self):
         """End the sequence of the parts that have been appended."""
-        sequence_ends_reserve(&self._ends, 1)
+        _reserve_ends(&self._ends, 1)
         self._ends.items[self._ends.n] = self._ids.n
         self._ends.n += 1
         self._behind = 0
@@ -192,20 +193,9 @@ cdef class Merged:
         return _arrays(&self._ids, &self._ends)
 
 
-cdef int sequence_ends_reserve(SequenceEnds* ends, size_t n_more) except -1 nogil:
+cdef int _reserve_ends(SequenceEnds* ends, size_t n_more) except -1 nogil:
     """Make space for n_more ends."""
-    cdef size_t capacity
-    cdef void* grown
-    if ends.n + n_more <= ends.capacity:
-        return 0
-    capacity = max(ends.n + n_more, 2 * ends.capacity)
-    grown = realloc(ends.items, capacity * sizeof(size_t))
-    if grown == NULL:
-        with gil:
-            raise MemoryError(f"no memory for {capacity} sequences")
-    ends.items = <size_t*> grown
-    ends.capacity = capacity
-    return 0
+    return reserve(<void**> &ends.items, &ends.capacity, ends.n + n_more, sizeof(size_t), 0)
 
 
 cdef list _lists(const Ids* ids, const SequenceEnds* ends):
@@ -245,7 +235,7 @@ cdef class Expanded:
         cdef const uint32_t* ids = sequences.items.items
         cdef const uint32_t* lengths = vocabulary.lengths
         cdef size_t n = sequences.items.n, n_symbols = 0, i, at = 0
-        sequence_ends_reserve(&self._ends, sequences.n)
+        _reserve_ends(&self._ends, sequences.n)
         for i in range(sequences.n):
             while at < sequences.ends[i]:
                 n_symbols += lengths[ids[at]]

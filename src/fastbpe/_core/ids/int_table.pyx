@@ -22,8 +22,7 @@ from libc.stdlib cimport calloc, free, malloc
 
 cdef extern from *:
     """
-    #if defined(CYTHON_COMPILING_IN_CPYTHON) && CYTHON_COMPILING_IN_CPYTHON && PYLONG_BITS_IN_DIGIT == 30 \\
-        && !defined(Py_GIL_DISABLED) && !defined(Py_TRACE_REFS)
+    #if PYLONG_BITS_IN_DIGIT == 30 && !defined(Py_GIL_DISABLED) && !defined(Py_TRACE_REFS)
     #define FASTBPE_KEEPS_INTS 1
     #if PY_VERSION_HEX >= 0x030C0000
     #define FASTBPE_DIGIT long_value.ob_digit[0]

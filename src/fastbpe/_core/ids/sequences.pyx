@@ -37,7 +37,8 @@ cdef enum:
     NOGIL_ITEMS = 1 << 16  # size of an array from which releasing the GIL pays
 
 cdef object INTEGERS = frozenset(bytes([code]) for code in b"bBhHiIlLqQnN")  # formats; lower case: signed
-cdef object SWAPPED = frozenset({b">", b"!"} if sys.byteorder == "little" else {b"<"})  # foreign byte order
+cdef object SWAPPED = frozenset({b">", b"!"} if sys.byteorder == "little" else {b"<"})  # FOREIGN_ORDER
+cdef str FOREIGN_ORDER = "big" if sys.byteorder == "little" else "little"
 
 
 @cython.final
@@ -222,7 +223,7 @@ cdef class Sequences:
                 )
             if not view.shape[0]:  # numpy.array([]) has floats
                 return 0
-            if code == b"O" or (code[:1] in SWAPPED and code[1:] in INTEGERS):
+            if code == b"O":
                 return self._read_items(list(sequence))
             if code.lstrip(b"@=<>!") not in INTEGERS:
                 raise TypeError(
@@ -230,6 +231,8 @@ cdef class Sequences:
                     "code of the module struct)"
                 )
             n, is_signed = <size_t> view.shape[0], code.islower()
+            if code[:1] in SWAPPED:
+                return self._read_items([_item(&view, i, is_signed, FOREIGN_ORDER) for i in range(n)])
             if not self.items.n:  # a single long array goes on huge pages
                 ids_expect(&self.items, n)
             ids_reserve(&self.items, n)
@@ -239,7 +242,7 @@ cdef class Sequences:
                 with nogil:
                     good = _copy_any(&view, n, is_signed, self._limit, self.items.items + self.items.n)
             if good < n:
-                raise self._bad(_item(&view, good, is_signed), good)
+                raise self._bad(_item(&view, good, is_signed, sys.byteorder), good)
             self.items.n += n
         finally:
             PyBuffer_Release(&view)
@@ -262,7 +265,7 @@ cdef size_t _copy_any(
 cdef size_t _copy(const Py_buffer* view, size_t n, uint32_t limit, uint32_t* out, Item kind) noexcept nogil:
     """Copy integers of the type of `kind`, whose value is not used; see _copy_any()."""
     cdef const char* p = <const char*> view.buf
-    cdef Py_ssize_t stride = view.strides[0]
+    cdef Py_ssize_t stride = _stride(view)
     cdef size_t i
     cdef Item item
     for i in range(n):
@@ -274,7 +277,12 @@ cdef size_t _copy(const Py_buffer* view, size_t n, uint32_t limit, uint32_t* out
     return n
 
 
-cdef object _item(const Py_buffer* view, size_t i, bint is_signed):
-    """Return the integer at a position of an array."""
-    cdef const char* p = <const char*> view.buf + <Py_ssize_t> i * view.strides[0]
-    return int.from_bytes(p[:view.itemsize], sys.byteorder, signed=is_signed)
+cdef object _item(const Py_buffer* view, size_t i, bint is_signed, str order):
+    """Return the integer at a position of an array. order: byte order, "little" or "big"."""
+    cdef const char* p = <const char*> view.buf + <Py_ssize_t> i * _stride(view)
+    return int.from_bytes(p[:view.itemsize], order, signed=is_signed)
+
+
+cdef inline Py_ssize_t _stride(const Py_buffer* view) noexcept nogil:
+    """Return the bytes from one item of an array to the next."""
+    return view.itemsize if view.strides == NULL else view.strides[0]  # ctypes provides no strides

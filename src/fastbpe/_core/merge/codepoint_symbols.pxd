@@ -50,7 +50,7 @@ cdef class CodePoints:
     cdef Characters characters
     cdef fb_words words
     cdef readonly bint marks_spaces  # U+2581 becomes a space before merging
-    cdef readonly bint by_words  # no piece has a space after another character, so words are merged separately
+    cdef bint by_words  # no piece has a space after another character, so words are merged separately
     cdef readonly size_t n_pieces  # the first n_pieces symbols are pieces, the others characters
     cdef readonly bytes token_bytes  # bytes of the symbols, in the form that a Vocabulary accepts
     cdef readonly bytes token_ends

@@ -84,7 +84,8 @@ cdef int merge_symbols(
     Requires: max_token_bytes of the tables is at least the number of base symbols of any id; no characters; each
         symbol is below n_ids.
     """
-    # Buckets are cleared once per call, so with a large vocabulary they pay only for a longer sequence.
+    # Buckets are cleared once per call, so with a large vocabulary they pay only for a longer sequence. (Vocabularies
+    # of text are too small for this: see merge_linked().)
     cdef bint in_rounds = tables.spelling != NULL and tables.spelling.in_rounds
     cdef bint has_buckets = tables.pairs.ranked != NULL and not in_rounds and (
         n >= max(<size_t> BUCKETS_FROM_BYTES, <size_t> tables.n_ids // IDS_CLEARED_PER_SYMBOL)

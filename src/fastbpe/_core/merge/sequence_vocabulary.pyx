@@ -163,23 +163,12 @@ cdef class SequenceVocabulary:
         """Number of ids."""
         return self.tables.n_ids
 
-    @property
-    def longest(self):
-        """Number of symbols of the longest token."""
-        return self.tables.max_token_bytes
-
     def merges(self):
         """List the merges, each as (left id, right id)."""
         cdef uint32_t i
         return [
             (self._merges[2 * i], self._merges[2 * i + 1]) for i in range(self.tables.n_ids - self.base_size)
         ]
-
-    def length(self, size_t token_id):
-        """Return the number of symbols of an id."""
-        if token_id >= self.tables.n_ids:
-            raise IndexError(f"id {token_id}: there are only {self.tables.n_ids} ids")
-        return self.lengths[token_id]
 
     def ids_of_length(self, size_t n_symbols):
         """List the ids of tokens of n symbols, lowest first."""

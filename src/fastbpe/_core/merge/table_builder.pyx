@@ -111,12 +111,11 @@ cdef const uint32_t[::1] _triples(merges):
             raise VocabularyError(f"merges: {memoryview(merges).nbytes} bytes, not a multiple of 12")
         return array("I", bytes(merges))  # a copy, because the memory need not be aligned
     listed = list(merges)
-    for left, right, merged in listed:
+    for i, (left, right, merged) in enumerate(listed):
         for token_id in (left, right, merged):
             if not 0 <= token_id < NONE:  # array() would raise OverflowError
                 raise VocabularyError(
-                    f"merge {listed.index((left, right, merged))}: ({left}, {right}) -> {merged} names an id that "
-                    f"is not a token, {token_id}"
+                    f"merge {i}: ({left}, {right}) -> {merged} names an id that is not a token, {token_id}"
                 )
     return array("I", [token_id for merge in listed for token_id in merge])
 

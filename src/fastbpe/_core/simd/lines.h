@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Tell whether one of a line's two entries has the key, and store its offset in the line, 0 or 32, in *at.
- * Requires: `line` is a multiple of 64, and at most one entry has the key. No branch: both are equally likely.
+ * If both have it, it is the second. Requires: `line` is a multiple of 64. No branch: both are equally likely.
  * Gain: 26 % on batches (docs/how/optimizations.md). */
 #if defined(__SSE2__) || defined(_M_X64)
 #include <emmintrin.h>

@@ -18,7 +18,7 @@ from fastbpe.tokenizer.special_token_rules import SpecialTokens
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-    from typing import Any, Protocol
+    from typing import Any, Literal, Protocol
 
     from fastbpe._core.decode.stream_decoder import StreamDecoder
     from fastbpe._utils.choices import DecodeErrors, UnknownIds
@@ -56,9 +56,19 @@ if TYPE_CHECKING:
 
 Ids = Sequence[int] | Buffer
 
+_INTEGERS = frozenset("bBhHiIlLqQnN")  # formats of integers; lower case: signed
+
 
 def listed(ids: Ids) -> Ids:
-    """Convert ids without a length to a list. The core refuses anything that is not a sequence."""
+    """Convert ids without a length to a list, and a memoryview that Python cannot iterate over.
+
+    Such a view has a byte order in its format: its array is of ctypes, or in a foreign order. The core refuses
+    anything that is not a sequence.
+    """
+    if isinstance(ids, memoryview) and ids.ndim == 1 and ids.format[0] in "<>!" and ids.format[1:] in _INTEGERS:
+        data, size, is_signed = ids.tobytes(), ids.itemsize, ids.format.islower()
+        order: Literal["little", "big"] = "little" if ids.format[0] == "<" else "big"
+        return [int.from_bytes(data[i : i + size], order, signed=is_signed) for i in range(0, len(data), size)]
     return ids if hasattr(ids, "__len__") or not hasattr(ids, "__iter__") else [*ids]
 
 

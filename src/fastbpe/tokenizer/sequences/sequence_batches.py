@@ -15,6 +15,7 @@ from fastbpe._utils.batches import items_in
 from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.threads import CallPool, usable_threads
 from fastbpe.errors import InvalidTokenError
+from fastbpe.tokenizer.families.family import listed
 
 # Argument of `train`: sequences, an array of one or two dimensions, or sequences and their counts.
 SequenceSource = Iterable[Iterable[int]] | Mapping[tuple[int, ...], int]
@@ -167,7 +168,7 @@ def _add_ids(
         sequences.add(ids)
     except InvalidTokenError as error:
         names = {token_id: name for name, token_id in special.items()}
-        items = [*ids]
+        items = [*listed(ids)]
         found = [_name(names, item) for item in items]
         position = next((i for i, name in enumerate(found) if name is not None), None)
         if position is None:
