@@ -14,7 +14,7 @@ from helpers.shared_data import standard_library
 from helpers.waiting import until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 pytestmark = pytest.mark.daily
 
@@ -179,6 +179,28 @@ def test_vocabulary_is_trained_watched_used_and_saved(page: Page) -> None:
     page.get_by_role("combobox", name="Tokenizer 1").select_option(label="library.py")
     page.fill("#text", sample)
     page.locator(".panel").first.locator("strong").get_by_text(f"{n_tokens:,} tokens", exact=True).wait_for()
+
+
+def test_watching_that_is_stopped_and_started_again_goes_on_once(page: Page) -> None:
+    page.get_by_role("tab", name="Train").click()
+    page.locator("#train-text").fill(standard_library(3_000))
+    page.locator("#train-size").fill("300")
+    page.get_by_role("button", name="Train", exact=True).click()
+    until(lambda: page.locator("#learned-now").inner_text().startswith("300 ids"))
+    page.get_by_role("button", name="Watch it learn").click()
+    until(lambda: page.locator("#learned-size").input_value() not in ("256", "257", "300"))
+    held: list[Route] = []
+    page.route("**/api/encode*", lambda route: route.continue_() if held else held.append(route))
+    until(lambda: page.evaluate("1") and bool(held))  # routes run only during calls of Playwright
+    page.get_by_role("button", name="Stop").click()
+    urls: list[str] = []
+    page.on("request", lambda request: urls.append(request.url))
+    page.get_by_role("button", name="Watch it learn").click()
+    held[0].continue_()
+    page.get_by_role("button", name="Watch it learn").wait_for()
+    sizes = [int(url.rpartition("%3A")[2].partition("&")[0]) for url in urls if "/api/encode?" in url]
+    assert sizes[0] == 256
+    assert sizes == sorted(sizes)
 
 
 def test_impossible_training_says_why(page: Page) -> None:

@@ -59,6 +59,23 @@ def test_wrong_usage_is_answered_in_two_lines(line: str, answer: str, run, here:
 
 
 @pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("vocab words.fbpe --id x{}", "--id: 'x{:.59}...' is not a number or a range such as 3-5"),
+        ("vocab words.fbpe --limit -{}", "--limit: '-{:.59}...' must be an integer of at least 0"),
+        ("encode -m words.fbpe -o a.bin text.txt --shard {}/2", "--shard: '{:.60}...' is not I/N with I from 0"),
+        ("web --port {}", "--port: '{:.60}...' is not a port"),
+        ("train text.txt -o a.fbpe --vocab-size 300 --num-threads {}", "--num-threads: '{:.60}...' is not an int"),
+    ],
+)
+def test_long_value_is_cut_off_in_errors(line: str, answer: str, run, here: Path) -> None:
+    digits = "9" * 5000  # more than int() accepts
+    error = run(*shlex.split(line.format(digits))).err.splitlines()[0]
+    assert error.startswith(f"fastbpe: error: {answer.format(digits)}")
+    assert len(error) < 160
+
+
+@pytest.mark.parametrize(
     ("line", "answers"),
     [
         ("count -m words.fpbe text.txt", ["words.fpbe: ", "did you mean words.fbpe?"]),

@@ -215,7 +215,7 @@ HARMONY_HEAD = (
     ],
 )
 def test_harmony_is_counted_as_its_library_writes_it(messages: Any, text: str) -> None:
-    """The texts are those of openai-harmony 0.0.11."""
+    """openai-harmony 0.0.8 renders as many ids, with recipients before the channels."""
     tokenizer = harmony()
     ids = tokenizer.encode(f"{HARMONY_HEAD}{text}<|start|>assistant", allowed_special="all")
     assert tokenizer.count_messages(messages) == len(ids)

@@ -188,6 +188,9 @@ def test_small_numbers_are_written_as_in_the_original() -> None:
     twins = Twins(*made)
     twins.check(lambda t: [t.to_str(), t.to_str(pretty=True), repr(t), t.model.__getstate__()])
     twins.check(lambda t: type(t).from_str(t.to_str()).to_str())
+    for dropout in (1.0, 1e-4, 9.99e-6, 1e-6, 9.99e-7, 1e-8):
+        made = [module.Tokenizer(module.models.BPE(dropout=dropout)) for module in (face, stock)]
+        Twins(*made).check(lambda t: [t.to_str(), t.to_str(pretty=True), repr(t), t.model.__getstate__()])
 
 
 def test_random_cuts_of_unigram_need_the_original() -> None:

@@ -1,5 +1,6 @@
 """The native file: round trips, and a FormatError for every damaged or forged file."""
 
+import errno
 import os
 import pickle
 import struct
@@ -16,6 +17,7 @@ from fastbpe import FormatError, Tokenizer
 from fastbpe.model import Model
 from helpers.native_files import parts, sealed
 from helpers.shared_data import BYTES, published
+from helpers.unwritable_files import refuse_writing
 
 RANKS = {**BYTES, b"ab": 256, b"abc": 257, b"bc": 259}
 SPECIAL = {"<|endoftext|>": 261, "<ü\n>": 260}
@@ -667,9 +669,11 @@ class TestWriting:
     ) -> None:
         path = tmp_path / "out"
         path.write_bytes(b"old")
-        monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write any file
-        with pytest.raises(PermissionError, match="out"):
-            self.write(method, tokenizer, path)
+        for number in (errno.EACCES, errno.EROFS):
+            refuse_writing(monkeypatch, "out", number)
+            with pytest.raises(OSError, match="out") as caught:
+                self.write(method, tokenizer, path)
+            assert caught.value.errno == number
         assert listing(tmp_path) == ["out"]
         assert path.read_bytes() == b"old"
 

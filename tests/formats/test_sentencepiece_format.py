@@ -113,6 +113,13 @@ def peer_loads(data: bytes) -> bool:
         return False
 
 
+def test_error_in_options_names_the_offset_in_the_file() -> None:
+    data = UNK + A + bytes_field(2, b"\x18\x02\x02\x00")
+    said = f"byte {len(data) - 4}: trainer_spec begins there; its byte 2: 0 is not a field number"
+    with pytest.raises(FormatError, match=said):
+        sentencepiece_format.parse(data, "file")
+
+
 def test_error_names_a_byte_that_no_piece_stands_for() -> None:
     some = (b"<0x%02X>" % byte for byte in range(256) if byte not in b"ab")
     data = UNK + A + b"".join(piece_field(name, varint_field(3, PieceType.BYTE)) for name in some) + FALLBACK

@@ -10,6 +10,7 @@ import pytest
 import fastbpe
 from fastbpe import Tokenizer, _compiled
 from fastbpe._compiled import MODULES
+from fastbpe._utils import late_json
 from helpers.child_processes import run_python
 from helpers.shared_data import BYTES
 
@@ -195,6 +196,11 @@ def test_every_compiled_module_is_imported_from_the_one_shared_object() -> None:
     names = {".".join(file.relative_to(sources).with_suffix("").parts) for file in sources.rglob("*.pyx")}
     assert names - {"fastbpe._compiled"} <= MODULES
     assert {importlib.import_module(name).__file__ for name in MODULES} == {_compiled.__file__}
+
+
+def test_late_json_lacks_the_dunders_of_json() -> None:
+    assert not hasattr(late_json, "__path__")  # with one, it would be a package
+    assert late_json.loads("[1]") == [1]
 
 
 def test_broken_core_keeps_its_error() -> None:

@@ -41,7 +41,10 @@ def adding_filename(path: object) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # Without a number, str() would show "[Errno None] None" and the name in place of the error's message.
-        if error.errno is not None and error.filename is None:
-            error.filename = os.fspath(path) if isinstance(path, os.PathLike) else str(path)
+        name = os.fspath(path) if isinstance(path, os.PathLike) else str(path)
+        if error.errno is None:  # for example s3fs's "Access Denied"; str() would not show it beside a filename
+            if os.fsdecode(name) not in str(error):
+                error.args = (f"{os.fsdecode(name)}: {error}",)
+        elif error.filename is None:
+            error.filename = name
         raise

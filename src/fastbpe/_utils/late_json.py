@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name):
+        if name[:2] == "__":  # Python and its tools look up many, which would import json
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         import json
 
         value = globals()[name] = getattr(json, name)

@@ -30,7 +30,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 class GenerationTag(Extension):
     """The block {% generation %} of transformers, which marks the assistant's text, rendered as its body.
 
-    Variables that are set in it end with it.
+    Variables that are set in it end with it. It may contain break and continue of a loop around it, which
+    transformers refuses, whose body is a function.
     """
 
     tags = {"generation"}  # noqa: RUF012 – jinja2 reads it so
@@ -82,6 +83,8 @@ def _first_limit(what: int) -> int:
 
 def compiled(template: str) -> jinja2.Template:
     """Compile a template with the same extensions, filters and functions as in transformers.
+
+    transformers refuses attributes of a namespace that begin with "_"; here they are undefined, as in the sandbox.
 
     Raises jinja2.TemplateError if it is invalid.
     """

@@ -15,7 +15,8 @@ from fastbpe._utils.plurals import counted
 from fastbpe.errors import ChatError
 
 # Real seconds until a worker is killed: for each second of the limit on processor time, and for each run. A busy
-# machine may give it little processor time, and some systems have no limit on that.
+# machine may give it little processor time, and some systems have no limit on that. The first sum counts once for
+# all runs: each may use the processor up to its limit, but thousands that do would take hours.
 PATIENCE = 5
 PATIENCE_PER_RUN = 1
 # Environment variables with which Python finds its libraries and packages. The worker gets no others, which may be

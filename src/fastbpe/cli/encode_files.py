@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from fastbpe._utils.arguments import decimal
 from fastbpe._utils.plurals import counted
 from fastbpe.cli import documents, outputs, streams
 from fastbpe.cli.failures import in_words_of_shell
@@ -104,9 +105,9 @@ def left_out(n: int) -> str:
 def shard(text: str) -> tuple[int, int]:
     """Parse I/N."""
     index, _, n = text.partition("/")
-    if not (index.isdecimal() and n.isdecimal() and int(index) < int(n)):
+    if not (index.isdecimal() and n.isdecimal() and decimal(index) < decimal(n)):
         raise argparse.ArgumentTypeError(f"{text!r} is not I/N with I from 0 to N - 1, such as 0/4")
-    return int(index), int(n)
+    return decimal(index), decimal(n)
 
 
 def misused(args: argparse.Namespace) -> str | None:

@@ -39,6 +39,7 @@ _UNKNOWN_INTEGER = re.compile(r"invalid int value: (.*)")
 _UNKNOWN_NUMBER = re.compile(r"invalid float value: (.*)")
 _EXCLUSIVE = re.compile(r"(.*): not allowed with argument (.*)")
 _VALUE_OF_SWITCH = re.compile(r"ignored explicit argument (.*)")
+_LONG_QUOTED = re.compile(r"""(?<![^ (:])(["'])((?:(?!\1).){60})(?:(?!\1).){20,}\1""")
 _PATHS = ("FILE", "FOLDER", "MODEL", "OUT", "PAGE", "PATH", "PICTURE", "RUN")  # metavars
 _IDS = re.compile(r"[\[\],\d]+")  # argument that looks like ids for decode: "1", "[1,", "2]"
 
@@ -92,6 +93,7 @@ class Parser(argparse.ArgumentParser):
         message = _UNKNOWN_NUMBER.sub(r"\1 is not a number", message)
         message = _EXCLUSIVE.sub(r"\2 and \1: pass one of them", message)
         message = _VALUE_OF_SWITCH.sub(r"takes no value; leave \1 out", message)
+        message = _LONG_QUOTED.sub(r"\1\2...\1", message)
         streams.complain(message)
         if sys.stderr is not None:
             usage = self.format_usage().strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 
+from fastbpe._utils.arguments import decimal
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.cli.streams import STDIN
 from fastbpe.errors import FormatError, SpecialTokenError
@@ -131,7 +132,7 @@ def token_and_id(text: str) -> tuple[str, int]:
     token, equals, token_id = text.rpartition("=")
     if not equals or not token or not token_id.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not TOKEN=ID, for example '<|end|>=50000'")
-    return token, int(token_id)
+    return token, decimal(token_id)
 
 
 def add_roles(parser: argparse._ActionsContainer) -> None:

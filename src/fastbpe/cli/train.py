@@ -7,6 +7,7 @@ import itertools
 import os
 from typing import Any, Literal
 
+from fastbpe._utils.arguments import decimal
 from fastbpe._utils.choices import Format
 from fastbpe.cli import counting_flags, documents, encode_files, id_sequences, outputs, source_flags, streams
 from fastbpe.cli.shared_flags import add_roles, roles_of
@@ -324,4 +325,4 @@ def _vocab_size(text: str) -> int | str:
         raise argparse.ArgumentTypeError(
             f"invalid number of ids {text!r}: pass a number (32000), +N with --base, or 'characters'"
         )
-    return int(text) if text.isdecimal() else text
+    return decimal(text) if text.isdecimal() else text

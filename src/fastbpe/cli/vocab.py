@@ -248,12 +248,12 @@ def _range(text: str) -> range:
     low, dash, high = text.partition("-")
     if not dash:
         high = low
-    if not (low.isdecimal() and high.isdecimal()) or int(high) < int(low):
+    if not (low.isdecimal() and high.isdecimal()) or decimal(high) < decimal(low):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number or a range such as 3-5")
-    return range(int(low), int(high) + 1)
+    return range(decimal(low), decimal(high) + 1)
 
 
 def _limit(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} must be an integer of at least 0")
-    return int(text)
+    return decimal(text)

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fastbpe._utils.arguments import decimal
 from fastbpe.cli import streams
 from fastbpe.cli.shared_flags import add_model, load_models
 from fastbpe.published.find import unpublished_path
@@ -86,6 +87,6 @@ def _short_names(names: Sequence[str]) -> list[str]:
 
 
 def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > MAX_PORT:
+    if not text.isdecimal() or decimal(text) > MAX_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: it must be a number from 0 to {MAX_PORT}")
     return int(text)

@@ -131,7 +131,9 @@ class RemotePath(os.PathLike[str]):
         """List the visible files that match the path as a pattern, as glob does."""
         folder = RemotePath(re.split(r"[*?[]", self.url, maxsplit=1)[0].rpartition("/")[0] + "/")
         with self._accessed() as (files, place):
-            matches = files.glob(place, detail=True)  # with folders and hidden files
+            # For glob, stars within a name are one star; fsspec refuses several.
+            parts = [part if part == "**" else re.sub(r"\*+", "*", part) for part in place.split("/")]
+            matches = files.glob("/".join(parts), detail=True)  # with folders and hidden files
             found = [
                 match
                 for match, facts in matches.items()

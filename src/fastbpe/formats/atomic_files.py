@@ -106,9 +106,9 @@ def check_parent(path: str | os.PathLike[str]) -> None:
 
 
 def _check_writable(target: str) -> None:
-    """Raise PermissionError if the target exists and this user may not write it: renaming would replace it."""
+    """Raise OSError if the target exists and this user may not write it: renaming would replace it."""
     if os.path.exists(target) and not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
+        os.close(os.open(target, os.O_WRONLY))  # raises the system's error: EACCES, or EROFS for a read-only disk
 
 
 def _write_all(files: Mapping[str, bytes]) -> None:

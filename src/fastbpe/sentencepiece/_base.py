@@ -112,9 +112,10 @@ class Base(Methods):
         self._use(_model_of(data, where))
 
     def _loaded(self) -> LoadedModel:
-        if self._model is None:
+        model = self._model  # read once: another thread may call Load, which drops the model first
+        if model is None:
             raise not_loaded()
-        return self._model
+        return model
 
     if not TYPE_CHECKING:  # type checkers report names that are not there
 
@@ -123,7 +124,8 @@ class Base(Methods):
 
     def serialized_model_proto(self) -> bytes:
         """Return the bytes of the model's file; b"" without a model."""
-        return b"" if self._model is None else self._model.model.serialized
+        model = self._model
+        return b"" if model is None else model.model.serialized
 
     def _resolve_return_type(self, return_type: Any, out_type: Any, default: Any = None) -> Any:
         """Return the return type of a call. default: type if neither is given; None: the constructor's type."""

@@ -54,8 +54,9 @@ class Decodes(Base):
         are_pieces = _are_pieces(first, return_type)
         if thread_pool is not None:
             pool_threads(thread_pool)  # checks the type
-        if not are_pieces and return_type is str and self._model is not None:
-            return self._model.texts([checked_ids(ids) for ids in batch])
+        model = self._model  # read once, as in _loaded()
+        if not are_pieces and return_type is str and model is not None:
+            return model.texts([checked_ids(ids) for ids in batch])
         as_bytes = bool(return_bytes) or (are_pieces and isinstance(first[0], bytes))
         return [self._decode_one(sequence, are_pieces, return_type, as_bytes) for sequence in batch]
 

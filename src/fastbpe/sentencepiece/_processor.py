@@ -70,7 +70,8 @@ class SentencePieceProcessor(Encodes, Decodes):
             data = piece.encode() if isinstance(piece, str) else bytes(piece)
         except UnicodeEncodeError:
             raise ArgumentTypeError("Sequence elements must be str or bytes, without surrogates") from None
-        return 0 if self._model is None else self._model.id_or_unknown(data)
+        model = self._model  # read once, as in _loaded()
+        return 0 if model is None else model.id_or_unknown(data)
 
     # Normalizing
 

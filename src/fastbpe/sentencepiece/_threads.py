@@ -6,7 +6,7 @@ from fastbpe._utils.threads import usable_threads
 from fastbpe.sentencepiece._arguments import int32
 from fastbpe.sentencepiece._errors import ArgumentTypeError
 
-_MAX_THREADS = 1024  # sentencepiece's limit; fastbpe itself starts fewer
+_MAX_THREADS = 1024  # sentencepiece's limit, up to 32 bits, and for one text any int; fastbpe itself starts fewer
 
 
 def n_threads(num_threads: int) -> int | None:
@@ -16,7 +16,7 @@ def n_threads(num_threads: int) -> int | None:
 
 def pool_threads(thread_pool: ThreadPool) -> int:
     """Return the number of threads of a pool. Raises ArgumentTypeError if it is not a ThreadPool."""
-    if not isinstance(thread_pool, ThreadPool):
+    if not isinstance(thread_pool, ThreadPool):  # sentencepiece raises pybind11's RuntimeError about a failed cast
         raise ArgumentTypeError(f"thread_pool must be a ThreadPool, not {type(thread_pool).__name__}")
     return thread_pool.num_threads()
 

@@ -175,7 +175,8 @@ def _show(code_point: int) -> str:
 def _loose(name: str) -> str:
     """Return a property name in the form for loose matching (UAX #44)."""
     plain = "".join(character for character in name.lower() if character not in " _-\t")
-    return plain[2:] if plain.startswith("is") else plain
+    # "isc" is no class C: in Unicode, it is short for the property ISO_Comment.
+    return plain[2:] if plain.startswith("is") and plain != "isc" else plain
 
 
 @cache

@@ -371,7 +371,7 @@ class _Translation:
         self.numbers.append(self.n_groups if captures else 0)
         self.opened.append(opening)
         if name in self.names:
-            self.refuse(f"a second group named {name!r}", "give each group a name of its own")
+            self.refuse(f"a second group named {name!r}", "give each group another name")
         if name is not None:
             self.names[name] = self.n_groups
         if end:

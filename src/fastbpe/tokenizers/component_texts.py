@@ -17,7 +17,7 @@ _NAMES = frozenset({"behavior", "prepend_scheme", "direction", "strategy", "prog
 #: A number that Python's JSON writes unlike tokenizers. The second regex also matches strings, which stay. It is
 #: slow, and many vocabularies have a token such as "NaN", so the first one is tried before.
 _NUMBER = r"\de-0\d|[\[,: ]-?(?:NaN|Infinity)"
-_STRING_OR_NUMBER = r'"(?:[^"\\]|\\.)*"|-?\d[\d.]*e-0\d|NaN|-?Infinity'
+_STRING_OR_NUMBER = r'("dropout": ?)(\d[\d.]*e-06)|"(?:[^"\\]|\\.)*"|-?\d[\d.]*e-0\d|NaN|-?Infinity'
 
 
 def compact(value: Any) -> bytes:
@@ -40,6 +40,8 @@ def json_text(value: Any, *, pretty: bool = False) -> str:
 
 def _rewritten(found: re.Match[str]) -> str:
     text = found[0]
+    if found[1]:  # the only number of 32 bits: Rust writes these without an exponent from 1e-6 on
+        return found[1] + plain_digits(float(found[2]))
     if text[0] == '"':
         return text
     if text[-1] in "Ny":

@@ -156,7 +156,8 @@ def train(
             With mode="ids", the base is a `SequenceTokenizer`, and base_size is the same as in the base.
         base_special: str – in byte mode: ids of the base's special tokens. "keep" (the default): unchanged, new
             merges come after them; "end": merges come after the ordinary tokens, and special and added tokens get
-            new ids after these.
+            new ids after these. Ids of special tokens between ordinary ones (Falcon) are then gaps, which a
+            tokenizer.json cannot store.
         progress: bool, function or None – True: bars and a summary on stderr; False: nothing; None: bars if stderr
             is a terminal. A function is called as progress(phase, done, total): first phase "counting" (in bytes,
             with mode="ids" in symbols; total is None if the size of the source is not known), then "learning" (in

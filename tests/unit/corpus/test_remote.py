@@ -18,6 +18,7 @@ import zstandard
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer
+from fastbpe.corpus.document_files import opened
 from fastbpe.corpus.listing import files_of as listed
 from fastbpe.corpus.remote import RemotePath, as_path
 from helpers.child_processes import run_python
@@ -111,7 +112,7 @@ def test_remote_pattern_leaves_out_folders(place: str, corpus: Path, pattern: st
 @pytest.mark.parametrize(
     "pattern",
     [
-        *("*", "**", "**/*", ".*", ".[de].txt", "[.a]*", ".*/*"),
+        *("*", "**", "**/*", "**.txt", "***", ".*", ".[de].txt", "[.a]*", ".*/*"),
         *(".b/*", ".b/.c/*", ".b/**", "**/.*", "**/.c/*", "x/*/*.txt"),
     ],
 )
@@ -296,6 +297,20 @@ def test_error_while_a_file_is_read_whole_gets_the_address() -> None:
         pytest.raises(PermissionError, match=r"closed://bucket/a\.txt: Access Denied"),
     ):
         RemotePath("closed://bucket/a.txt").read_bytes()
+
+
+def test_error_while_a_stream_is_read_gets_the_address() -> None:
+    fsspec.register_implementation("closed", ClosedServer, clobber=True)
+    file = mock.MagicMock()
+    file.seekable.return_value = False
+    file.__enter__.return_value = file
+    file.read.side_effect = PermissionError("Access Denied")
+    with (
+        mock.patch.object(ClosedServer, "_open", return_value=file),
+        pytest.raises(PermissionError, match=r"^closed://bucket/a\.txt: Access Denied$"),
+        opened(RemotePath("closed://bucket/a.txt"), "text", "text"),
+    ):
+        pass
 
 
 def test_files_of_ids_are_not_read_from_afar(code_tokenizer: Tokenizer) -> None:

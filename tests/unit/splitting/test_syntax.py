@@ -236,6 +236,7 @@ def _flat(node):
         ("(?x)a{ 2 }", 5, "with the flag x"),
         ("a\\", 1, "nothing after it"),
         (r"\q", 0, r"\q is not an escape here"),
+        (r"\p{Is_C}", 0, "Is_C"),  # short for ISO_Comment, not the class C
         (r"[\A]", 1, r"\A is not an escape here"),
         (r"\0", 0, r"write \x00"),
         (r"\x4", 0, "expected 2 hex digits"),

@@ -21,6 +21,7 @@ from fastbpe.tokenizer.export import export, verify_export
 from fastbpe.tokenizer.export.verify_vocabulary import verify_conversion
 from helpers.segmented_models import tokenizer_json
 from helpers.shared_data import BYTES, published
+from helpers.unwritable_files import refuse_writing
 
 OUT_OF_ORDER_RANKS = BYTES | {b"bc": 256, b"abcd": 257, b"abc": 258}
 UNMADE = BYTES | {b"xy": 256, b"zxyx": 257}
@@ -254,8 +255,7 @@ def test_replaced_folder_holds_only_the_new_files(tmp_path: Path) -> None:
 
 def test_read_only_file_keeps_the_whole_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_folder(tmp_path / "x", {"vocab.json": b"old", "merges.txt": b"old, too"})
-    # root may write any file
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK or "merges" not in path)
+    refuse_writing(monkeypatch, "merges.txt")
     with pytest.raises(PermissionError):
         small_tokenizer().export(tmp_path / "x", format="gpt2")
     assert files_of(tmp_path / "x") == {"vocab.json": b"old", "merges.txt": b"old, too"}

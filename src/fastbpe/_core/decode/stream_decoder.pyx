@@ -129,7 +129,7 @@ cdef class StreamDecoder:
         if type(ids) is list and len(<list> ids) == 1:
             first = ids[0]  # not typed as a list: Cython would borrow the item, which another thread may free
             if type(first) is int:
-                return self._push_one(first)
+                return self._push_one(first)  # an error needs no position in a list of one id
         token_id = _as_id(ids)
         if token_id is not None:
             return self._push_one(token_id)

@@ -4,6 +4,7 @@ cimport cython
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.python cimport PyBytes_AS_STRING
 from fastbpe._core.decode.token_slots cimport (
     NOT_ASCII, NOT_LATIN1, NOT_UCS2, LongToken, slot_add, slot_fill, slot_token,
@@ -47,6 +48,7 @@ cdef int find_left_out(
     cdef const uint8_t* data
     cdef size_t i, n
     for i in range(ids.n):
+        yield_gil_at(i)
         data = slot_token(&slots[ids.items[i]], &n)
         if n == 0 and (strips_all or ids.items[i] not in space_keepers):
             continue
@@ -79,6 +81,7 @@ cdef int find_first_form(
     cdef bytes form
     cdef size_t i, k
     for i in range(ids.n):
+        yield_gil_at(i)
         form = firsts.form(ids.items[i])
         if form is None:
             continue

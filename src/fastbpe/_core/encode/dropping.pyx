@@ -43,7 +43,8 @@ cdef class Dropping:
 
     In a vocabulary of ranks, any two tokens whose bytes form a third token may merge. Without dropout, only one
     such pair ever occurs for each token. With dropout other pairs occur too, but they are not merged: only that
-    one pair is, as if the vocabulary listed its merges.
+    one pair is, as if the vocabulary listed its merges. (From 2**21 ids on, they are merged: the table of pairs for so
+    many does not tell ranks from a list.)
     """
 
     def __cinit__(self, Pipeline pipeline not None):

@@ -252,7 +252,7 @@ cdef void search_free(Search* search) noexcept nogil:
 
 cdef bint _search(Lattice* lattice, size_t n_best, double end_time, Search* search, Paths* paths) except -1 nogil:
     """Add the best paths; return False if a limit is reached."""
-    cdef size_t n_least = min(<size_t> MIN_AGENDA, n_best * 10)  # items of the agenda that stay when it shrinks
+    cdef size_t n_least = min(<size_t> MIN_AGENDA, min(n_best, <size_t> MIN_AGENDA) * 10)  # items of the agenda that stay when it shrinks
     cdef size_t n_living = 1  # hypotheses made since the agenda last shrank, and those that its items then needed
     cdef size_t limit = MAX_NEW  # n_living at which the agenda shrinks
     cdef size_t n_shrinks = 0, n_steps = 0, at, i

@@ -194,6 +194,7 @@ cdef class Replaced(TextStep):
         self._content, self._n_content = <const uint8_t*> PyBytes_AS_STRING(content), <size_t> PyBytes_GET_SIZE(content)
 
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
+        # The limits on backtracking start anew in each text between special tokens: a step sees no more.
         cdef Ends ends = Ends(NULL, 0, 0, data, NULL, 0, 0, 0)
         cdef size_t at = 0, kept = 0, start = 0, i, end
         cdef bint changes = False

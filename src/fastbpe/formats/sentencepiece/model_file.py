@@ -23,9 +23,14 @@ from fastbpe.formats import limits
 from fastbpe.formats.byte_order import little_endian
 from fastbpe.formats.sentencepiece import piece_messages, protobuf, specs
 from fastbpe.formats.sentencepiece.protobuf import BYTES, FIXED32, VARINT
-from fastbpe.model import METASPACE, TEXT_TYPES, TYPE_NAMES, AddedToken, Buffer, CodePointModel, PieceType
+from fastbpe.model import METASPACE, TEXT_TYPES, TYPE_NAMES, AddedToken, Buffer, CodePointModel, PieceType, Spec
 
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
+_SPECS = {
+    _TRAINER: ("trainer_spec", specs.TRAINER),
+    _NORMALIZER: ("normalizer_spec", specs.NORMALIZER),
+    _DENORMALIZER: ("denormalizer_spec", specs.NORMALIZER),
+}
 _TEXT, _SCORE, _TYPE = range(1, 4)  # fields of a piece
 _IS_SPECIAL = protobuf.varint_field(200, 1)  # field of an unknown piece that is a special token
 _MAX_PIECE_BYTES = 7999  # sentencepiece's limit
@@ -75,6 +80,7 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
     n_bytes = n_pieces = n_fields = 0
     extras: dict[int, bytes] = {}
     messages: dict[int, list[bytes]] = {}  # field → its parts: protobuf joins a field that occurs several times
+    starts: dict[int, int] = {}  # field → offset of its first part
     unknown = []
     at = 0
     while at < len(data):
@@ -102,27 +108,33 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
             n_pieces += 1
             columns.append((text, struct.pack("=I", n_bytes), score, bytes([type_])))
         else:
+            starts.setdefault(field.number, field.start)
             messages.setdefault(field.number, []).append(data[field.start : field.end])
         at = field.end
     parts_of = zip(*columns, strict=True) if columns else ((),) * 4
     piece_bytes, piece_ends, scores, types = map(b"".join, parts_of)
-    for number in (_TRAINER, _NORMALIZER, _DENORMALIZER):
+    options: dict[int, Spec] = {}
+    for number, (name, kinds) in _SPECS.items():
         parts = messages.get(number, [])
-        for part in parts if len(parts) > 1 else ():
-            for _ in protobuf.fields(part, 0, len(part)):
-                pass  # two halves of a message raise here
-    joined = {number: b"".join(parts) for number, parts in messages.items()}
-    denormalizer = joined.get(_DENORMALIZER)
+        try:
+            for part in parts if len(parts) > 1 else ():
+                for _ in protobuf.fields(part, 0, len(part)):
+                    pass  # two halves of a message raise here
+            options[number] = specs.read(kinds, b"".join(parts))
+        except protobuf.Damaged as damaged:
+            raise protobuf.Damaged(
+                starts[number], f"{name} begins there; its byte {damaged.at}: {damaged.reason}"
+            ) from None
     specials = [i for i, extra in extras.items() if _IS_SPECIAL in extra and types[i] == PieceType.UNKNOWN]
     return CodePointModel(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
         scores=bytes(little_endian(scores, 4)),
         types=types,
-        trainer=specs.read(specs.TRAINER, joined.get(_TRAINER, b"")),
-        normalizer=specs.read(specs.NORMALIZER, joined.get(_NORMALIZER, b"")),
-        denormalizer=None if denormalizer is None else specs.read(specs.NORMALIZER, denormalizer),
-        self_test_data=joined.get(_SELF_TEST),
+        trainer=options[_TRAINER],
+        normalizer=options[_NORMALIZER],
+        denormalizer=options[_DENORMALIZER] if _DENORMALIZER in messages else None,
+        self_test_data=b"".join(messages[_SELF_TEST]) if _SELF_TEST in messages else None,
         unknown=b"".join(unknown),
         piece_extras=extras,
         serialized=data,

@@ -133,11 +133,13 @@ export class TrainPage {
     let frame = 0;
     byId("play").textContent = "Stop";
     const next = async () => {
+      const running = this.timer;
       // Each frame multiplies the number of merges: the first ones change most.
       slider.value = N_BYTES + Math.round((total + 1) ** (frame / FRAMES)) - 1;
       await this.show();
+      if (this.timer !== running) return; // it was stopped meanwhile, and perhaps started again
       if (frame++ >= FRAMES) this.stop();
-      if (this.timer) this.timer = setTimeout(next, FRAME);
+      else this.timer = setTimeout(next, FRAME);
     };
     this.timer = setTimeout(next, 0);
   }
