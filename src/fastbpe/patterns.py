@@ -286,7 +286,6 @@ _FAMILIES = {
     "mixtral": f"its models {_NO_PATTERN}; Mistral NeMo and later have 'tekken'",
     "phi": f"Phi-2 has 'gpt2', Phi-4 'llama3'; Phi-3's {_NO_PATTERN}",
     "gemma": f"its models {_NO_PATTERN}",
-    "gemma4": f"its models {_NO_PATTERN}",
     "gemini": f"its models {_NO_PATTERN}",
     "llama": f"Llama 3 has 'llama3', Llama 4 'llama4'; Llama 1 and 2 {_NO_PATTERN}",
     "llama2": f"Llama 1 and 2 {_NO_PATTERN}",
@@ -415,8 +414,9 @@ def _mistaken_name(text: str) -> str | None:
     if not _is_word(text):
         return None
     plain = text.lower().removesuffix("_base").replace("_", "").replace("-", "")
-    if plain in _FAMILIES:
-        return f": {_FAMILIES[plain]};"
+    family = _FAMILIES.get(plain) or _FAMILIES.get(plain.rstrip("0123456789"))
+    if family and plain not in PATTERNS:  # Llama-3 is llama3
+        return f": {family};"
     import difflib  # imported here: the import is slow, and only errors need it
 
     names = [*PATTERNS, *OTHER_NAMES]  # so many that only a closer one counts, as command-r for command-q

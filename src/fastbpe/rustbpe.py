@@ -80,7 +80,8 @@ class Tokenizer:
             pattern: str or None – regex whose matches are the pieces; None: GPT-4's.
 
         Raises:
-            ValueError: vocab_size is below 256 (rustbpe panics), buffer_size is 0, or the pattern cannot be used.
+            ValueError: vocab_size is below 256 (rustbpe panics), buffer_size is 0 (rustbpe never returns), or the
+                pattern cannot be used or may match the empty text (rustbpe allows this).
             TypeError: an argument or a text has the wrong type.
             UnicodeEncodeError: a text contains a surrogate.
             OverflowError: vocab_size is negative or beyond 32 bits, or buffer_size is negative.

@@ -519,6 +519,8 @@ def test_invalid_model_file_raises_runtime_error(tmp_path: Path) -> None:
         for path in (tmp_path / "none.model", tmp_path, tmp_path / "empty.model", tmp_path / "text.model"):
             with pytest.raises(RuntimeError):
                 processor.load(str(path))
+        with pytest.raises(RuntimeError, match="NOT_FOUND"):
+            processor.load(f"{tmp_path}/none\0.model")
         with pytest.raises(RuntimeError, match=r'NOT_FOUND: ".*none\.model": No such file or directory'):
             processor.load(str(tmp_path / "none.model"))
         for data in (b"xx", b"", b"\x00\x00"):
@@ -893,6 +895,7 @@ def test_no_texts_are_encoded_with_any_return_type() -> None:
     for processor in both_processors():
         assert processor.parallel_encode([], chunk_len=3, return_type="offset_mapping") == []
         assert processor.nbest_encode([], return_type="offset_mapping") == []
+        assert processor.nbest_encode([], nbest_size=1 << 31) == []
 
 
 def test_empty_list_is_encoded_with_unchecked_arguments() -> None:

@@ -43,6 +43,7 @@ CASES: list[tuple[list[dict[str, Any]] | None, list[str], str]] = [
     (None, ["a", "b", "c"], "a b c"),
     ([], ["a", "b"], "ab"),
     ([WORDS], ["##a", "##b", "c", ".", " do not"], "##ab c.  don't"),
+    ([FUSE, CTC, {**CTC, "word_delimiter_token": ""}], ["<pad>"], ""),
     ([{**WORDS, "cleanup": False}], ["a", "##b", "c", "."], "ab c ."),
     ([METASPACE], ["▁▁a", "▁b", "▁"], "a b "),
     ([{**METASPACE, "prepend_scheme": "never"}], ["▁a", "▁b"], " a b"),
@@ -137,6 +138,15 @@ def test_ids_without_a_token_are_an_error_or_left_out_or_replaced(steps: list[di
     with pytest.raises(InvalidTokenError):
         stream.push([3, 1])
     assert first + stream.push([3]) + stream.finish() == skipped
+
+
+def test_finish_of_a_stream_that_raises_an_error_leaves_it_unchanged() -> None:
+    stream = of([*BPE, BYTES], ["a", "Ã", "©"]).stream("strict")
+    assert stream.push([0, 1]) == "a"
+    for _ in range(2):
+        with pytest.raises(UnicodeDecodeError, match="unexpected end of data"):
+            stream.finish()
+    assert stream.push(2) + stream.finish() == "é"
 
 
 @pytest.mark.parametrize("steps", [BPE, [CTC], [BYTES]])

@@ -51,6 +51,10 @@ class Chain:
         self.stages: list[Stage] = []
         is_text = False  # one text is left: items are parts of it
         for i, step in enumerate(steps):
+            if is_text and isinstance(step, steps_of.CTC):
+                # It drops an empty text, so the next steps get an empty list: they need the whole text, too.
+                self.stages.append(_Whole(steps[i:], errors))
+                break
             if is_text:
                 self.stages += _text_stages(step, errors)
                 continue
@@ -219,19 +223,11 @@ def _text_stages(step: Step, errors: str) -> list[Stage]:
         case steps_of.BPEDecoder(suffix=suffix):
             return [_Replace(suffix, "")] if suffix else []
         case steps_of.WordPiece(cleanup=cleanup):
-            return _joined_english() if cleanup else []
-        # With an empty delimiter, cleaning up puts a space between all characters: see the last case.
-        case steps_of.CTC(pad=pad, delimiter=delimiter, cleanup=cleanup) if delimiter or not cleanup:
-            made: list[Stage] = [_Replace(pad, "")] if pad else []
-            return [*made, *_joined_english(), _Replace(delimiter, " ")] if cleanup else made
+            return [_Replace(apart, together) for apart, together in steps_of.JOINED] if cleanup else []
         case steps_of.ByteFallback():
-            return [_Whole(step, errors, most=_N_BYTE_NAME)]
+            return [_Whole([step], errors, most=_N_BYTE_NAME)]
         case _:
-            return [_Whole(step, errors)]
-
-
-def _joined_english() -> list[Stage]:
-    return [_Replace(apart, together) for apart, together in steps_of.JOINED]
+            return [_Whole([step], errors)]
 
 
 class _Strip(Stage):
@@ -275,8 +271,8 @@ class _Replace(Stage):
 class _Whole(Stage):
     """Stage that changes the whole text. most: a text with more characters does not change; None: no limit."""
 
-    def __init__(self, step: Step, errors: str, *, most: int | None = None) -> None:
-        self._step, self._errors, self._most = step, errors, most
+    def __init__(self, steps: Sequence[Step], errors: str, *, most: int | None = None) -> None:
+        self._steps, self._errors, self._most = steps, errors, most
         self._held = ""
         self._passes = False
 
@@ -290,7 +286,7 @@ class _Whole(Stage):
         return [self._held]
 
     def finish(self) -> list[str]:
-        return [] if self._passes else self._step([self._held], self._errors)
+        return [] if self._passes else [steps_of.apply(self._steps, [self._held], self._errors)]
 
 
 class IdStream:
@@ -317,8 +313,8 @@ class IdStream:
         return text
 
     def finish(self) -> str:
-        """Return the rest of the text, and start a new text."""
-        text = self._chain.finish()
+        """Return the rest of the text, and start a new text. An error leaves the stream unchanged."""
+        text = copy.copy(self._chain).finish()
         self._chain = Chain(self._steps, self._errors)
         return text
 

@@ -30,7 +30,7 @@ _MAX_NODES = 1 << 20
 #: Maximum number of sources, each a prefix of the next: sentencepiece reads no more matches at a position.
 _MAX_NESTED = 31
 #: sentencepiece skips white space around the number, and accepts U+, a plus sign and 0x before its digits.
-_CODE_POINT = r"(?:U\+)?[\r\t\v\f]*\+?(?:0[xX])?([0-9A-Fa-f]+)[\r\t\v\f]*"
+_CODE_POINT = r"(?:U\+)?[\r\v\f]*\+?(?:0[xX])?([0-9A-Fa-f]+)[\r\v\f]*"
 
 
 def charsmap(rule_name: str) -> bytes:
@@ -116,7 +116,10 @@ def parse_rules(data: bytes, where: str) -> dict[str, str]:
 
 
 def _characters(text: str, where: str) -> str:
-    """Read code points in hexadecimal, such as "U+63 0x64 65"."""
+    """Read code points in hexadecimal, such as "U+63 0x64 65".
+
+    Numbers that no text contains are errors. sentencepiece reads 0 as the end, and the others as U+FFFD.
+    """
     characters = ""
     for word in filter(None, text.split(" ")):
         match = re.fullmatch(_CODE_POINT, word)

@@ -271,13 +271,12 @@ def tiktoken_name(url: str) -> str:
 
 
 def _huggingface_cache() -> str:
-    """Return the folder where huggingface_hub keeps downloads."""
-    for variable in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
-        if os.environ.get(variable):
-            return os.path.expanduser(os.environ[variable])
-    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    home = os.environ.get("HF_HOME") or os.path.join(caches, "huggingface")
-    return os.path.join(os.path.expanduser(home), "hub")
+    """Return the folder where huggingface_hub keeps downloads. As there, values may have `~` and `$NAME`."""
+    folder = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
+    if not folder:
+        caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+        folder = os.path.join(os.environ.get("HF_HOME") or os.path.join(caches, "huggingface"), "hub")
+    return os.path.expandvars(os.path.expanduser(folder))
 
 
 def _folders() -> list[str]:

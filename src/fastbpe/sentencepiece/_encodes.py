@@ -164,7 +164,6 @@ class Encodes(Base):
         Only a unigram model has several; models of other types raise RuntimeError.
         """
         return_type = self._resolve_return_type(return_type, out_type)
-        n = max(int32("nbest_size", self._nbest_size if nbest_size is None else nbest_size), 1)
         outs = []
         for text in input if isinstance(input, list) else [input]:
             # The checks are in the loop: an empty list raises nothing, as in sentencepiece.
@@ -173,6 +172,7 @@ class Encodes(Base):
             frame = _Frame(self, add_bos, add_eos, reverse, emit_unk_piece, return_type)
             if not isinstance(text, (str, bytes)):
                 raise ArgumentTypeError("Input must be str or bytes")
+            n = max(int32("nbest_size", self._nbest_size if nbest_size is None else nbest_size), 1)
             outs.append(self._best_of_one(text, n, return_type, frame))
         return outs if isinstance(input, list) else outs[0]
 

@@ -30,6 +30,8 @@ def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
         raise ArgumentTypeError(
             f"the path of a model must be a str that UTF-8 can encode, not {where!r}"
         ) from None
+    except ValueError as error:  # a NUL
+        raise ModelError(f"NOT_FOUND: {where!r}: {error}") from None
 
 
 def file_error(error: OSError, path: str) -> ModelError | ArgumentError:

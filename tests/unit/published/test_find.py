@@ -304,6 +304,8 @@ def test_hugging_face_environment_variables_select_the_cache(here: Path, monkeyp
     with pytest.raises(VocabularyNotFoundError):
         fastbpe.load("org/some-1.5b")
     (repository / "refs" / "main").write_text("abc123\n")
+    monkeypatch.setenv("HERE", str(here))
+    monkeypatch.setenv("HF_HUB_CACHE", "$HERE/hub")
     assert fastbpe.load("org/some-1.5b").vocab_size == PLAIN.vocab_size
     monkeypatch.delenv("HF_HUB_CACHE")
     monkeypatch.delenv("HF_HOME")

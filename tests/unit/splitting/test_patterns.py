@@ -142,6 +142,8 @@ def test_single_word_is_an_unknown_name_and_not_a_regex(word):
         ("claude", "'gpt2' after NFKC"),
         ("whitespace", "for no splitting, pass 'none'"),
         ("llama2", "no pattern splits"),
+        ("llama1", "Llama 1 and 2"),
+        ("gemma_3", "no pattern splits"),
     ],
 )
 def test_name_of_a_family_tells_what_its_models_have(family, told):
