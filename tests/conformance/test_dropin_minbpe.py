@@ -2,7 +2,6 @@
 
 import copy
 import math
-import os
 import pickle
 import random
 import re
@@ -19,6 +18,7 @@ import fastbpe.minbpe as minbpe
 from fastbpe.tiktoken import registry
 from helpers.shared_data import data_file, published, published_peer, random_texts, standard_library
 from helpers.text_strategies import as_utf8
+from helpers.unwritable_files import refuse_writing
 
 WORDS = r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+"
 Pair = tuple[int, int]
@@ -277,7 +277,7 @@ def test_read_only_files_are_kept(
     special: minbpe.RegexTokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "m.model").write_bytes(b"old")
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write any file
+    refuse_writing(monkeypatch, "m.model")
     with pytest.raises(PermissionError):  # as minbpe, which opens the file
         special.save(str(tmp_path / "m"))
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]

@@ -21,6 +21,7 @@ import fastbpe
 import fastbpe.tokenizers as face
 from fastbpe.tokenizers.implementations import BaseTokenizer
 from helpers.tokenizers_twins import Twins, outcome
+from helpers.unwritable_files import refuse_writing
 
 LONE = "\ud800"
 MODULES = Twins(face, stock)
@@ -204,9 +205,9 @@ def test_failed_save_keeps_the_old_files(number: int, tmp_path: Path) -> None:
 
 def test_read_only_files_are_kept_as_in_tokenizers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked as another user, tokenizers raises Exception: Permission denied (os error 13)."""
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write any file
     for name in ("vocab.json", "tokenizer.json"):
         (tmp_path / name).write_text("old")
+        refuse_writing(monkeypatch, name)
     made = tokenizer(face)
     for save in (lambda: made.model.save(str(tmp_path)), lambda: made.save(str(tmp_path / "tokenizer.json"))):
         with pytest.raises(PermissionError):
