@@ -22,7 +22,7 @@ cdef enum:
     BLOCK_UNITS = 256  # units by which the array grows: one per byte value
     N_OPEN = 16 * BLOCK_UNITS  # units at the end of the array in which free ones may still be taken
     HAS_VALUE = 0x100  # bit of a unit: a key ends here, and its value is at the base
-    MAX_KEY_BYTES = 4096
+    MAX_KEY_BYTES = 4096  # per byte of the longest key, _build_nodes allocates 256 edges
     LEAST_ITEMS = 1024  # initial capacity of the growing arrays
     LOW = 0xFF  # bits of a unit's label; also the bits of an offset that the long form cannot express
     HIGH = 0xFF << 21  # bits of an offset that the short form cannot express
@@ -47,7 +47,7 @@ cdef struct Nodes:
 cdef struct Layout:
     # The array that is being filled. The ring and the flags are for the last N_OPEN units: unit i is at
     # i % N_OPEN.
-    uint32_t* units
+    uint32_t* units  # a free unit is 0
     size_t n
     size_t capacity
     size_t head  # first free unit; n: no unit is free
@@ -272,7 +272,7 @@ cdef size_t _place_children(Layout* layout, const Nodes* nodes, size_t at, size_
             layout.units[at] |= HAS_VALUE
             layout.units[base] = edge.to | <uint32_t> 1 << 31
         else:
-            layout.units[base ^ edge.label] = (layout.units[base ^ edge.label] & ~<uint32_t> LOW) | edge.label
+            layout.units[base ^ edge.label] = edge.label
         if edge.is_last:
             break
         k += 1
@@ -312,9 +312,8 @@ cdef inline bint _fits(
 
 
 cdef inline void _point(Layout* layout, size_t at, size_t offset) noexcept nogil:
-    """Write an offset into a unit: 21 bits, or a multiple of 256 in 29 bits."""
-    cdef uint32_t unit = layout.units[at] & (<uint32_t> 1 << 31 | HAS_VALUE | LOW)
-    layout.units[at] = unit | (<uint32_t> offset << 10 if offset < 1 << 21 else <uint32_t> offset << 2 | 1 << 9)
+    """Add an offset to a unit whose offset is 0: 21 bits, or a multiple of 256 in 29 bits."""
+    layout.units[at] |= <uint32_t> offset << 10 if offset < 1 << 21 else <uint32_t> offset << 2 | 1 << 9
 
 
 cdef int _take(Layout* layout, size_t at) except -1:
@@ -368,5 +367,5 @@ cdef int _close_block(Layout* layout, size_t start) except -1:
     for i in range(start, start + BLOCK_UNITS):
         if not layout.is_taken[i % N_OPEN]:
             _take(layout, i)
-            layout.units[i] = (layout.units[i] & ~<uint32_t> LOW) | ((i ^ unused) & LOW)
+            layout.units[i] = <uint32_t> (i ^ unused) & LOW
     return 0

@@ -120,7 +120,10 @@ cdef class Rules:
     cdef size_t _check(
         self, const uint32_t* first, const uint32_t* following, uint32_t* seen, uint32_t* bases, uint32_t* todo
     ) noexcept nogil:
-        """Return 1 + a reachable unit that points to an invalid place; 0 if all places are valid."""
+        """Return 1 + a reachable unit that points to an invalid place; 0 if all places are valid.
+
+        Clears are_utf8 if a replacement begins inside a character.
+        """
         cdef size_t depth = 0, at = 0, base = below(self.units, 0)
         if base >= self.n_units:
             return 1
@@ -143,7 +146,7 @@ cdef class Rules:
                 if (self.units[base] & VALUE) >= self.n_replacements:
                     return at + 1
                 if self.replacements[self.units[base] & VALUE] >> 6 == 2:
-                    self.are_utf8 = False  # the replacement begins inside a character
+                    self.are_utf8 = False
             if seen[base] != DONE:
                 seen[base] = ABOVE
                 depth += 1

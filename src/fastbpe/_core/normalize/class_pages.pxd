@@ -2,7 +2,6 @@
 
 from libc.stdint cimport uint16_t, uint32_t
 from libc.stdlib cimport calloc
-from libc.string cimport memset
 
 
 cdef struct ClassPages:
@@ -11,7 +10,7 @@ cdef struct ClassPages:
 
 
 cdef inline int fill_pages(ClassPages* pages, list ranges) except -1:
-    """Fill an empty table.
+    """Fill a table that is all zeros.
 
     ranges: list of (first, last, class) – code points of a range, and bits of the class of its characters.
 
@@ -20,7 +19,6 @@ cdef inline int fill_pages(ClassPages* pages, list ranges) except -1:
     cdef uint32_t first, last, c
     cdef uint16_t bits
     cdef size_t n_pages = 1
-    memset(pages.page_of, 0, sizeof(pages.page_of))
     for first, last, _ in ranges:
         for c in range(first >> 8, (last >> 8) + 1):
             if not pages.page_of[c]:

@@ -14,7 +14,7 @@ cdef struct Normalized:
     bint with_offsets
     size_t at  # offset up to which the text has been read
     bint after_space  # the next spaces are left out
-    bint is_empty  # the text has only spaces that are left out: then offsets has no end either
+    bint is_empty  # set by run(): nothing but spaces that are left out; then offsets has no end either
 
 
 cdef struct Step:

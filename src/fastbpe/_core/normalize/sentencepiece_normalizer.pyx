@@ -248,7 +248,7 @@ cdef class Normalizer:
         out: may have been used before. Returns -1 if there is no memory.
         """
         out.n = out.at = 0
-        out.after_space = out.is_empty = False
+        out.after_space = False
         return normalized_reserve(out, BLOCK_CAPACITY)
 
     cdef int advance(self, const uint8_t* text, size_t n, size_t stop, Normalized* out) noexcept nogil:

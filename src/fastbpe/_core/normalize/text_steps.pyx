@@ -293,7 +293,7 @@ cdef class Front:
             places_free(&made_places)
 
     cdef size_t _stretch_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil:
-        """Return the end of the stretch at `at`, where LONG_ASCII characters begin that the table can map."""
+        """Return the end of the stretch at `at`: the table can map the next LONG_ASCII characters, or the rest."""
         cdef size_t n_known = 0
         while at < n and n_known < LONG_ASCII:
             n_known = n_known + 1 if data[at] < 0x80 and self._ascii[data[at]] != LOOK else 0
