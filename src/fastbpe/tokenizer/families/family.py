@@ -58,7 +58,7 @@ Ids = Sequence[int] | Buffer
 
 
 def listed(ids: Ids) -> Ids:
-    """Convert ids without a length to a list. The core refuses anything that is not a sequence."""
+    """Convert ids without a length to a list. The core refuses anything that is not iterable."""
     return ids if hasattr(ids, "__len__") or not hasattr(ids, "__iter__") else [*ids]
 
 
