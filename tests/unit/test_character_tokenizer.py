@@ -113,6 +113,23 @@ def test_untrusted_text_needs_an_unknown_token_only_where_an_added_token_has_unk
         tokenizer.encode_parts([("c1", False)])
 
 
+def test_untrusted_text_keeps_the_affixes_of_the_symbols_that_replace_an_added_token() -> None:
+    vocab = {t: i for i, t in enumerate(["[UNK]", "a", "b", "c", "##a", "##b", "#", "###", "##", "ab", "##ab"])}
+    model = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "vocab": vocab}
+    added = [tokenizer_json.added(vocab[token], token) for token in ("##", "ab", "##ab")]
+    pieces = fastbpe.load(
+        json.dumps({"added_tokens": added, "model": {**model, "max_input_chars_per_word": 100}}).encode()
+    )
+    assert pieces.encode_parts([("cab", False)]) == [vocab["c"], vocab["##a"], vocab["##b"]]
+    assert pieces.encode_parts([("ab", False)]) == [vocab["a"], vocab["##b"]]
+    assert pieces.encode_parts([("##", False)]) == [vocab["#"], vocab["###"]]
+
+    vocab = {token: i for i, token in enumerate(["a", "b", "a</w>", "b</w>", "ab", "ab</w>"])}
+    model = {"type": "BPE", "end_of_word_suffix": "</w>", "vocab": vocab, "merges": ["a b</w>", "a b"]}
+    merged = fastbpe.load(json.dumps({"added_tokens": [tokenizer_json.added(4, "ab")], "model": model}).encode())
+    assert merged.encode_parts([("abb", False)]) == [vocab["a"], vocab["b"], vocab["b</w>"]]
+
+
 def test_spans_beyond_the_text_do_not_prevent_explaining() -> None:
     vocab = {"a": 0, **{f"<0x{byte:02X}>": 1 + byte for byte in range(256)}}
     model = {"type": "BPE", "continuing_subword_prefix": "##", "byte_fallback": True, "vocab": vocab, "merges": []}

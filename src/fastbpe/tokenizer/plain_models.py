@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+MAX_BYTES = 1 << 28  # of all tokens together, as in formats.minbpe: each merge may double the longest
+
 
 def of_ranks(
     ranks: Mapping[bytes, int], pattern: PatternLike, special_tokens: Mapping[str, int] | None, name: str | None
@@ -73,15 +75,19 @@ def _tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
 def _tokens_of_merges(merges: Iterable[tuple[int, int]]) -> tuple[list[bytes], bytes]:
     """List the tokens that merges make after the 256 bytes, and pack the merges in the form of a Model.
 
-    Raises VocabularyError if a merge names an id that no earlier merge makes.
+    Raises VocabularyError if a merge names an id that no earlier merge makes, or the tokens exceed MAX_BYTES.
     """
     tokens = [bytes([byte]) for byte in range(256)]
+    n_bytes = len(tokens)
     triples: list[tuple[int, int, int]] = []
     for left, right in ((integer("an id in merges", a), integer("an id in merges", b)) for a, b in merges):
         if not (0 <= left < len(tokens) and 0 <= right < len(tokens)):
             raise VocabularyError(
                 f"merge {len(triples)}: ({left}, {right}) names an id that no earlier merge makes"
             )
+        n_bytes += len(tokens[left]) + len(tokens[right])
+        if n_bytes > MAX_BYTES:
+            raise VocabularyError(f"merge {len(triples)}: the tokens up to here have more than {MAX_BYTES} bytes")
         triples.append((left, right, len(tokens)))
         tokens.append(tokens[left] + tokens[right])
     return tokens, pack_merges(triples)

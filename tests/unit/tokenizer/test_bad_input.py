@@ -343,3 +343,11 @@ def test_verify_text_of_wrong_type_is_refused_before_writing(
 def test_load_names_an_argument_of_wrong_type(wrong: Any) -> None:
     with pytest.raises(TypeError, match=rf"^path_or_bytes must be a path, .*, not {type(wrong).__name__}$"):
         fastbpe.load(wrong)
+
+
+def test_merges_that_double_the_longest_token_again_and_again_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fastbpe.tokenizer.plain_models.MAX_BYTES", 256 + 2 + 4 + 8)
+    doubling = [(97, 97), (256, 256), (257, 257), (258, 258)]
+    assert Tokenizer.from_merges(doubling[:3], pattern=None).encode("a" * 8) == [258]
+    with pytest.raises(VocabularyError, match="merge 3: the tokens up to here have more than 270 bytes"):
+        Tokenizer.from_merges(doubling, pattern=None)

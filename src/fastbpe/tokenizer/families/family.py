@@ -63,7 +63,7 @@ def listed(ids: Ids) -> Ids:
     """Convert ids without a length to a list, and a memoryview that Python cannot iterate over.
 
     Such a view has a byte order in its format: its array is of ctypes, or in a foreign order. The core refuses
-    anything that is not a sequence.
+    anything that is not iterable.
     """
     if isinstance(ids, memoryview) and ids.ndim == 1 and ids.format[0] in "<>!" and ids.format[1:] in _INTEGERS:
         data, size, is_signed = ids.tobytes(), ids.itemsize, ids.format.islower()

@@ -24,7 +24,7 @@ def make_trimmer(
 
 
 def prefixes(post_processor: Mapping[str, Any]) -> list[bool]:
-    """Return, for each step that trims, its option add_prefix_space."""
+    """Return, for each step that trims, its option add_prefix_space; RobertaProcessing may lack both options."""
     return [bool(step.get("add_prefix_space", True)) for step in _steps(post_processor) if _trims(step)]
 
 
@@ -51,4 +51,4 @@ def _steps(described: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _trims(step: Mapping[str, Any]) -> bool:
-    return step.get("type") in ("ByteLevel", "RobertaProcessing") and step.get("trim_offsets", True) is True
+    return step.get("type") in ("ByteLevel", "RobertaProcessing") and bool(step.get("trim_offsets", True))

@@ -14,7 +14,7 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.errors import NoUnknownTokenError
 from fastbpe.model import METASPACE, CodePointModel, Model, PieceType
 from fastbpe.splitting.charset import blanks
-from fastbpe.tokenizer.families.token_spelling import merged_ids, spell_bytes, spell_characters
+from fastbpe.tokenizer.families.token_spelling import merged_ids, spell_bytes, spell_characters, symbols_of
 from fastbpe.tokenizer.families.unigram_tables import found_whole
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def spelled_symbols(
 ) -> dict[int, list[int]]:
     """Map ids of added tokens that are also in a character-level vocabulary to the ids of their base symbols.
 
+    If the vocabulary lacks one of the symbols, the ids are the same as for the token's text as a word of its own.
     merging: the vocabulary that merges; nearly always equal to `vocabulary`.
     """
     from fastbpe._core.merge.spelling import base_symbols  # here: few tokenizers have one
@@ -51,12 +52,19 @@ def spelled_symbols(
     for token_id in added:
         if not vocabulary.has(token_id) or token_id == spelling.unknown:
             continue
-        text = tokens[token_id].decode().removesuffix(spelling.suffix).removeprefix(spelling.prefix)
-        if len(text) > 1 and text.strip(blanks()):
-            try:
-                spelled[token_id] = base_symbols(merging, text.encode())
-            except NoUnknownTokenError as error:
-                spelled[token_id] = _Refused(str(error))
+        symbols = symbols_of(tokens[token_id], spelling)
+        whole = tokens[token_id].decode()
+        text = whole.removesuffix(spelling.suffix).removeprefix(spelling.prefix) or whole
+        if len(symbols) == 1 or not text.strip(blanks()):
+            continue
+        found = [vocabulary.find(symbol) for symbol in symbols]
+        if model.symbols is None and None not in found:
+            spelled[token_id] = [symbol_id for symbol_id in found if symbol_id is not None]
+            continue
+        try:
+            spelled[token_id] = base_symbols(merging, text.encode())
+        except NoUnknownTokenError as error:
+            spelled[token_id] = _Refused(str(error))
     return spelled
 
 
