@@ -4,7 +4,6 @@ import array
 import ctypes
 import random
 import weakref
-from collections import UserDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -84,6 +83,7 @@ def test_unknown_id_raises_invalid_token_error(tokenizer: Tokenizer, token_id: i
         (ctypes.c_uint32 * 2)(97, 98),  # its buffer has no strides
         (ctypes.c_int16.__ctype_be__ * 2)(97, 98),
         [np.uint32(97), np.int8(98)],
+        {97: None, 98: None},
     ],
     ids=lambda ids: type(ids).__name__,
 )
@@ -137,8 +137,6 @@ def test_negative_id_in_array_raises_invalid_token_error(tokenizer: Tokenizer) -
         ([None], "None at position 0 is NoneType"),
         (["97"], "'97' at position 0 is str"),
         ("97", "not str"),
-        ({97: 1}, "not dict"),
-        (UserDict({97: 1}), "not UserDict"),
         (b"97", "not bytes"),
         (97, "not int"),
         (np.int64(97), "not (numpy.)?int64"),

@@ -23,7 +23,6 @@ from fastbpe._core.merge.vocabulary cimport Tables, token_length, token_start
 
 import operator
 import sys
-from collections.abc import Mapping
 
 cdef str _RAISE = sys.intern("raise")
 cdef const uint8_t* REPLACEMENT = b"\xef\xbf\xbd"
@@ -102,7 +101,7 @@ cdef class IdReader:
         if PyObject_CheckBuffer(ids) and PySequence_Check(ids) and not isinstance(ids, bytes):
             return self._read_buffer(ids, out, sums, unknown)
         try:
-            items = None if isinstance(ids, (str, bytes, Mapping)) else iter(ids)
+            items = None if isinstance(ids, (str, bytes)) else iter(ids)  # a mapping gives its keys, as to tiktoken
         except TypeError:  # also of a numpy.int64, although it has __getitem__
             items = None
         if items is None:
