@@ -294,6 +294,21 @@ def test_sentences_and_their_errors_equal_sentencepiece(sentences: list[Any]) ->
 
 
 @pytest.mark.parametrize("model_type", ["bpe", "unigram", "word", "char"])
+@pytest.mark.parametrize("sentences", [[], ["  "], ["ab"], ["ab ab ab"]], ids=str)
+@pytest.mark.parametrize("required", ["\u2585", " ", " \u2585", "ab\u2581\u2585", "ab\u2581 "])
+def test_required_characters_are_checked_when_taken_as_in_sentencepiece(
+    model_type: str, sentences: list[str], required: str
+) -> None:
+    assert_same_outcome(
+        make=lambda: {"sentence_iterator": iter(sentences)},
+        model_type=model_type,
+        required_chars=required,
+        vocab_size=9,
+        hard_vocab_limit=False,
+    )
+
+
+@pytest.mark.parametrize("model_type", ["bpe", "unigram", "word", "char"])
 def test_names_of_all_meta_pieces_in_text_are_replaced_as_in_sentencepiece(model_type: str) -> None:
     names = ["<unk>", "<s>", "</s>", "<pad>", "<c>", "<u>", "<0x41>"]
     sentences = [f"ab{name}cd {name}ef<gh>" for name in names] * 3

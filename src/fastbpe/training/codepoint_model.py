@@ -69,7 +69,9 @@ def alphabet_of(counts: Mapping[int, int], trainer: Spec) -> tuple[list[str], di
         The characters, most frequent first; and the left-out characters with their counts.
 
     Raises:
-        SpecError: U+2585 would be one of them. Sentences with it are left out, but normalization may write it.
+        SpecError: a space or U+2585 would be one of them: required_chars contains it, or (although sentences with
+            U+2585 are left out) normalization writes it. As in sentencepiece, other characters may cover enough
+            text before a required one is taken.
     """
     required = {ord(character) for character in trainer["required_chars"]} - {0}  # no piece contains U+0000
     order = sorted({*counts, *required}, key=lambda c: (c not in required, -counts.get(c, 0), c))
@@ -80,10 +82,19 @@ def alphabet_of(counts: Mapping[int, int], trainer: Spec) -> tuple[list[str], di
         covered += counts.get(order[n], 0)
         n += 1
     taken = sorted(order[:n], key=lambda c: (-counts.get(c, 0), c))
-    if UNKNOWN_CHARACTER in taken:
+    if ord(" ") in taken:
         raise SpecError(
-            "normalization turns text into U+2585, which is reserved for unknown characters; change the rules of "
-            "normalization_rule_tsv=",
+            "required_chars= contains ' ', which no piece can contain; write U+2581 instead",
+            "space must not be included in normalized string.",
+        )
+    if UNKNOWN_CHARACTER in taken:
+        cause, way_out = (
+            ("required_chars= contains", "leave it out")
+            if UNKNOWN_CHARACTER in required
+            else ("normalization turns text into", "change the rules of normalization_rule_tsv=")
+        )
+        raise SpecError(
+            f"{cause} U+2585, which is reserved for unknown characters; {way_out}",
             "[!required_chars_.contains(kUNKChar)] ",
         )
     left_out = {chr(c): counts[c] for c in order[n:] if c != BOUNDARY and c in counts}

@@ -325,16 +325,6 @@ def _check(trainer: Spec) -> None:
             f"input_format={trainer['input_format']!r}: choose 'text' or 'tsv'",
             "Supported formats are 'text' and 'tsv'.",
         )
-    for character, reason, detail in (
-        (
-            " ",
-            "which no piece can contain; write U+2581 instead",
-            "space must not be included in normalized string.",
-        ),
-        ("▅", "U+2585, which is reserved; leave it out", "[!required_chars_.contains(kUNKChar)] "),
-    ):
-        if character in trainer["required_chars"]:
-            raise SpecError(f"required_chars= contains {character!r}, {reason}", detail)
 
 
 def _refuse_auto_coverage(trainer: Spec) -> None:
